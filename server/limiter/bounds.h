@@ -1,0 +1,82 @@
+// Every bound of Ebbgate, in one place, each with the reason for it.
+//
+// What a user may set is bounded here too; the settings themselves stand in server/config.
+#ifndef EBBGATE_SERVER_LIMITER_BOUNDS_H_
+#define EBBGATE_SERVER_LIMITER_BOUNDS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ebbgate {
+
+// --- Calls -----------------------------------------------------------------------------------------------------------
+
+// Names are labels of metrics and cells of tables; longer ones help nobody.
+inline constexpr std::size_t kMaxLimitNameBytes = 128;
+// Room for a URL or a token's hash; more would let callers choose how much memory a bucket takes.
+inline constexpr std::size_t kMaxKeyBytes = 1024;
+// A call locks the shards of all its charges; 32 levels of user, team, tenant, region, API are plenty.
+inline constexpr std::size_t kMaxChargesPerCall = 32;
+// A batch of this size takes well under a millisecond and a response of about 100 KiB.
+inline constexpr std::size_t kMaxCallsPerBatch = 1000;
+// A UUID is 36 bytes; longer ids would only fill the table that remembers them.
+inline constexpr std::size_t kMaxRequestIdBytes = 64;
+// The largest cost in whole tokens whose microtokens fit signed 64 bits: floor((2^63 - 1) / 10^6).
+inline constexpr std::int64_t kMaxCostTokens = 9'223'372'036'854;
+// A full batch with long keys is about this large; gRPC's default of 4 MiB is an invitation.
+inline constexpr std::size_t kMaxMessageBytes = 256 * 1024;
+
+// --- Limits ----------------------------------------------------------------------------------------------------------
+
+// Design contract: capacities to 9*10^12 tokens (9*10^18 microtokens fit signed 64 bits with room for the sign).
+inline constexpr std::int64_t kMaxCapacityTokens = 9'000'000'000'000;
+// Design contract: rates from one a year (a leap year, so that 365 and 366 days both pass) to 10^9 a second.
+inline constexpr std::int64_t kSlowestTokenNs = 366LL * 24 * 3600 * 1'000'000'000;
+inline constexpr std::int64_t kMaxTokensPerSecond = 1'000'000'000;
+// Design contract: 100 years to full, so that every time fits signed 64-bit nanoseconds and a protobuf Duration.
+inline constexpr std::int64_t kMaxTimeToFullNs = 100LL * 366 * 24 * 3600 * 1'000'000'000;
+// A window longer than this is a quota for ever; the same 100 years.
+inline constexpr std::int64_t kMaxWindowNs = kMaxTimeToFullNs;
+// exact_window remembers up to this many admissions a key, 16 bytes each.
+inline constexpr std::int64_t kMaxExactWindowCount = 10'000;
+// Each limit costs counters in every shard and a set of time series in Prometheus.
+inline constexpr std::size_t kMaxLimits = 10'000;
+// Overrides of all limits together; each is a row of memory and, if a pattern, of work when a key is first seen.
+inline constexpr std::size_t kMaxOverrides = 100'000;
+inline constexpr std::size_t kMaxPatternsPerLimit = 100;
+// Metadata is handed through, not used.
+inline constexpr std::size_t kMaxMetadataEntries = 16;
+inline constexpr std::size_t kMaxMetadataBytes = 256;
+// A limits file beyond this is a mistake, or an attempt to exhaust the parser.
+inline constexpr std::size_t kMaxLimitsFileBytes = 16 * 1024 * 1024;
+// YAML nests at most limits > limit > overrides > override > refill; anchors are refused, so depth is all there is.
+inline constexpr int kMaxYamlDepth = 16;
+
+// --- Memory ----------------------------------------------------------------------------------------------------------
+
+// Slots are what a cluster deals out to its nodes; 16,384 of them spread evenly over dozens.
+inline constexpr std::uint32_t kSlots = 16'384;
+// Shards are what threads contend for. A power of two, many more than cores, few enough to lock all for a reload.
+inline constexpr std::uint32_t kShards = 64;
+// Keys held unless configured otherwise, and the most that may be configured (an entry's index has 32 bits).
+inline constexpr std::int64_t kDefaultMaxKeys = 2'000'000;
+inline constexpr std::int64_t kMaxKeys = 1'000'000'000;
+inline constexpr std::int64_t kDefaultMaxStoreBytes = 1LL << 30;
+// Entries looked at for expiry each time a key is added, so that the work never comes as a pause.
+inline constexpr int kExpiryStepsPerInsert = 4;
+// Entries looked at before a full store gives up and applies its policy.
+inline constexpr int kExpiryStepsWhenFull = 256;
+// Remembered request ids, all together, and what one may hold on to.
+inline constexpr std::int64_t kDefaultMaxRequestIds = 1'000'000;
+inline constexpr std::int64_t kDefaultDedupeWindowNs = 60LL * 1'000'000'000;
+
+// --- Time ------------------------------------------------------------------------------------------------------------
+
+// A step of the system's clock must hold this long before calendar windows follow it.
+inline constexpr std::int64_t kDefaultWallStepHoldNs = 10LL * 1'000'000'000;
+// Two clocks cannot be read at one instant; differences below this are noise, not steps.
+inline constexpr std::int64_t kWallStepToleranceNs = 50'000'000;
+
+}  // namespace ebbgate
+
+#endif  // EBBGATE_SERVER_LIMITER_BOUNDS_H_

@@ -1,0 +1,63 @@
+// The door of the decision core: one bucket, whatever its algorithm.
+//
+// Pure: no I/O, no threads, no clock of its own; time is an argument. A decision is made on a copy:
+//
+//   BucketState now = stored;                       // or MakeFull for a key never seen
+//   Advance(parameters, moment, now);               // credit the time since
+//   if (cost <= Available(parameters, moment, now)) {
+//     Charge(parameters, now, cost);                // only when every charge of the call fits
+//     stored = now;                                 // a refusal stores nothing (**Free refusal**)
+//   } else {
+//     wait = WaitNs(parameters, moment, now, cost); // **Honest wait**
+//   }
+//
+// Thread-safety: none of its own; whoever holds the lock of the bucket calls.
+#ifndef EBBGATE_SERVER_LIMITER_BUCKET_H_
+#define EBBGATE_SERVER_LIMITER_BUCKET_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "server/limiter/bucket_state.h"
+#include "server/limiter/moment.h"
+#include "server/limiter/parameters.h"
+
+namespace ebbgate {
+
+// A bucket that nothing was taken from, at moment.mono_ns.
+BucketState FullBucket(const Parameters& parameters, const Moment& moment);
+
+// Brings `state` forward to the moment; a moment behind state.last_ns counts as state.last_ns (**One clock**).
+void Advance(const Parameters& parameters, const Moment& moment, BucketState& state);
+
+// The functions from here on take a state that was advanced to `moment`.
+
+// The largest cost that fits now; negative in debt.
+Microtokens Available(const Parameters& parameters, const Moment& moment, const BucketState& state);
+
+// The exact time after which `cost` fits if nothing else comes; 0 if it fits now. Pre: 0 <= cost <= capacity (above it
+// no wait helps: **Never**).
+std::int64_t WaitNs(const Parameters& parameters, const Moment& moment, const BucketState& state, Microtokens cost);
+
+// Until the bucket is full, or the window has turned.
+std::int64_t ResetNs(const Parameters& parameters, const Moment& moment, const BucketState& state);
+
+// Takes `cost`. Pre: 0 < cost <= Available. May allocate for exact_window only: at most GrowthBytes.
+void Charge(const Parameters& parameters, BucketState& state, Microtokens cost);
+
+// Whether the state cannot be told from FullBucket, so that it may be forgotten (**Forget only full**).
+bool IsFull(const Parameters& parameters, const Moment& moment, const BucketState& state);
+
+// **Settled change**: turns a state that was advanced under `from` into one under `to`. The level becomes
+// min(level, new capacity) and its fraction is rounded down to the new grain: no sequence of changes adds tokens, and
+// raising a capacity adds none. Windows that remember when work was admitted (sliding, exact) keep that memory.
+void Convert(const Parameters& from, const Parameters& to, const Moment& moment, BucketState& state);
+
+// Heap memory that a state owns, that Charge may add, and the freeing of it.
+std::size_t HeapBytes(const Parameters& parameters, const BucketState& state);
+std::size_t GrowthBytes(const Parameters& parameters, const BucketState& state);
+void Free(const Parameters& parameters, BucketState& state);
+
+}  // namespace ebbgate
+
+#endif  // EBBGATE_SERVER_LIMITER_BUCKET_H_

@@ -1,0 +1,34 @@
+// fixed_window: at most `count` in each window of a calendar, or of a length aligned to the epoch.
+//
+// Bound: count * (windows that the interval touches). Over two adjacent windows that is twice the count within a moment
+// of their border; who cannot have that wants token_bucket or exact_window.
+//
+// **Calendar**: the wall clock is read through a WallAnchor. When it has been set back, the count is kept and belongs
+// to the window that the wall showed after the step: nothing reopens, and no key is shut out beyond that window.
+// Pure functions on a copy of the state; some 2 ns, and microseconds once when a window turns.
+#ifndef EBBGATE_SERVER_LIMITER_FIXED_WINDOW_H_
+#define EBBGATE_SERVER_LIMITER_FIXED_WINDOW_H_
+
+#include "server/limiter/bucket_state.h"
+#include "server/limiter/moment.h"
+#include "server/limiter/parameters.h"
+
+namespace ebbgate::fixed_window {
+
+void MakeFull(const Parameters& parameters, const Moment& moment, BucketState& state);
+void Advance(const Parameters& parameters, const Moment& moment, BucketState& state);
+
+inline Microtokens Available(const Parameters& parameters, const BucketState& state) {
+  return parameters.capacity - state.fixed_window.used;
+}
+
+// From state.last_ns until the window turns, when any amount up to the count fits.
+inline std::int64_t UntilTurnNs(const Moment& moment, const BucketState& state) {
+  return Saturate(static_cast<Int128>(state.fixed_window.end_ns) - WallAt(moment.wall, state.last_ns));
+}
+
+inline void Charge(BucketState& state, Microtokens cost) { state.fixed_window.used += cost; }
+
+}  // namespace ebbgate::fixed_window
+
+#endif  // EBBGATE_SERVER_LIMITER_FIXED_WINDOW_H_
