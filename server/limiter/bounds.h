@@ -77,6 +77,21 @@ inline constexpr std::int64_t kDefaultWallStepHoldNs = 10LL * 1'000'000'000;
 // Two clocks cannot be read at one instant; differences below this are noise, not steps.
 inline constexpr std::int64_t kWallStepToleranceNs = 50'000'000;
 
+// --- Operations ------------------------------------------------------------------------------------------------------
+
+// A value in a log line; a longer one is cut, so that no caller decides how large a log grows.
+inline constexpr std::size_t kMaxLogValueBytes = 2048;
+// Request line and headers of one HTTP request: several times what browsers and Prometheus send.
+inline constexpr std::size_t kMaxHttpHeadBytes = 16 * 1024;
+// HTTP connections open at once: scrapers, probes and people, not an application's traffic.
+inline constexpr std::size_t kMaxHttpConnections = 64;
+// Threads that serve them; each serves one connection at a time.
+inline constexpr std::size_t kHttpThreads = 4;
+// From the first byte of a request to the last of its answer; a peer slower than that keeps a thread from others.
+inline constexpr std::int64_t kMaxHttpRequestNs = 10LL * 1'000'000'000;
+// A connection waits this long for its next request, unless others wait for its thread.
+inline constexpr std::int64_t kMaxHttpIdleNs = 60LL * 1'000'000'000;
+
 }  // namespace ebbgate
 
 #endif  // EBBGATE_SERVER_LIMITER_BOUNDS_H_
