@@ -28,7 +28,7 @@ struct BuildInfo {
 
 struct MetricsSources {
   const Engine& engine;
-  const EngineOptions& engine_options;
+  EngineOptions engine_options;
   const LatencyRecorder& latency;
   const ServiceCounters& service;
   // Called at each scrape, from the thread that scrapes.
