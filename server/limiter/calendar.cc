@@ -8,14 +8,11 @@
 namespace ebbgate {
 namespace {
 
-constexpr std::int64_t FloorTo(std::int64_t value, std::int64_t step) {
-  const std::int64_t rest = value % step;
-  return Saturate(static_cast<Int128>(value) - (rest < 0 ? rest + step : rest));
-}
-
-WindowBounds AlignedToEpoch(std::int64_t length_ns, std::int64_t wall_ns) {
-  const std::int64_t start_ns = FloorTo(wall_ns, length_ns);
-  return {start_ns, Saturate(static_cast<Int128>(start_ns) + length_ns)};
+// Windows of one length by a clock that is `offset_ns` ahead of UTC; in UTC they are aligned to the epoch.
+WindowBounds Aligned(std::int64_t length_ns, std::int64_t offset_ns, std::int64_t wall_ns) {
+  const Int128 rest = (static_cast<Int128>(wall_ns) + offset_ns) % length_ns;
+  const Int128 start = wall_ns - (rest < 0 ? rest + length_ns : rest);
+  return {Saturate(start), Saturate(start + length_ns)};
 }
 
 std::int64_t OffsetNs(absl::TimeZone zone, std::int64_t wall_ns) {
@@ -35,9 +32,7 @@ std::int64_t ChangeBetween(absl::TimeZone zone, std::int64_t from, std::int64_t 
 // Minutes and hours: by the offset in force, cut where it changes.
 WindowBounds ByOffset(absl::TimeZone zone, std::int64_t length_ns, std::int64_t wall_ns) {
   const std::int64_t offset = OffsetNs(zone, wall_ns);
-  WindowBounds bounds = AlignedToEpoch(length_ns, Saturate(static_cast<Int128>(wall_ns) + offset));
-  bounds.start_ns = Saturate(static_cast<Int128>(bounds.start_ns) - offset);
-  bounds.end_ns = Saturate(static_cast<Int128>(bounds.end_ns) - offset);
+  WindowBounds bounds = Aligned(length_ns, offset, wall_ns);
   if (OffsetNs(zone, bounds.start_ns) != offset) bounds.start_ns = ChangeBetween(zone, bounds.start_ns, wall_ns);
   if (OffsetNs(zone, bounds.end_ns - 1) != offset) bounds.end_ns = ChangeBetween(zone, wall_ns, bounds.end_ns - 1);
   return bounds;
@@ -92,7 +87,7 @@ WindowBounds ByCalendar(const Window& window, std::int64_t wall_ns) {
 WindowBounds WindowAt(const Window& window, std::int64_t wall_ns) {
   switch (window.unit) {
     case WindowUnit::kLength:
-      return AlignedToEpoch(window.length_ns, wall_ns);
+      return Aligned(window.length_ns, 0, wall_ns);
     case WindowUnit::kMinute:
       return ByOffset(window.calendar, 60 * kNsPerSecond, wall_ns);
     case WindowUnit::kHour:
