@@ -51,6 +51,11 @@ inline constexpr std::size_t kMaxMetadataBytes = 256;
 inline constexpr std::size_t kMaxLimitsFileBytes = 16 * 1024 * 1024;
 // YAML nests at most limits > limit > overrides > override > refill; anchors are refused, so depth is all there is.
 inline constexpr int kMaxYamlDepth = 16;
+// Values in a YAML file: kMaxLimits and kMaxOverrides need some 800,000; a node takes about 100 bytes.
+inline constexpr std::size_t kMaxYamlNodes = 1'000'000;
+// What a person reads of the faults and warnings of a file before correcting the first.
+inline constexpr std::size_t kMaxFaults = 20;
+inline constexpr std::size_t kMaxLintWarnings = 100;
 
 // --- Memory ----------------------------------------------------------------------------------------------------------
 
