@@ -55,11 +55,11 @@ struct LimitCounters {
   std::uint64_t denied = 0;   // charges of calls that were refused, whichever charge was the cause
   std::uint64_t failed = 0;   // charges of calls that ended in an error
   std::uint64_t peeked = 0;   // looks: not requests
-  std::uint64_t admitted_cost = 0;         // whole tokens charged
-  std::uint64_t refused_quota = 0;         // where this limit was a cause, by reason
+  std::uint64_t admitted_cost = 0;  // whole tokens charged
+  std::uint64_t refused_quota = 0;  // where this limit was a cause, by reason
   std::uint64_t refused_never = 0;
-  std::uint64_t shadow_refused = 0;        // in shadow mode: would have refused
-  std::uint64_t shadow_refused_cost = 0;   // whole tokens admitted but not charged for that reason
+  std::uint64_t shadow_refused = 0;       // in shadow mode: would have refused
+  std::uint64_t shadow_refused_cost = 0;  // whole tokens admitted but not charged for that reason
 };
 
 struct EngineCounters {
@@ -67,19 +67,20 @@ struct EngineCounters {
   std::uint64_t unknown_limit = 0;    // charges naming no configured limit
   std::uint64_t invalid_calls = 0;    // calls with INVALID_ARGUMENT
   std::uint64_t replayed_calls = 0;
-  std::uint64_t request_ids = 0;      // remembered now
+  std::uint64_t request_ids = 0;  // remembered now
   std::uint64_t request_ids_refused = 0;
-  std::uint64_t keys = 0;             // held now
-  std::uint64_t store_bytes = 0;      // held now
-  std::uint64_t keys_expired = 0;     // forgotten because full
+  std::uint64_t keys = 0;          // held now
+  std::uint64_t store_bytes = 0;   // held now
+  std::uint64_t keys_expired = 0;  // forgotten because full
   std::uint64_t keys_reset = 0;
+  std::uint64_t keys_given_up = 0;  // forgotten although not full: of limits removed long ago, too many to keep
   std::uint64_t store_full_denied = 0;
   std::uint64_t store_full_allowed = 0;
   std::uint64_t clock_regressions = 0;  // monotonic readings behind a bucket's last
   std::uint64_t wall_steps_forward = 0;
   std::uint64_t wall_steps_back = 0;
   std::uint64_t generation = 0;
-  std::uint64_t limit_changes = 0;      // InstallLimits that changed something
+  std::uint64_t limit_changes = 0;  // InstallLimits that changed something
 };
 
 struct Inspection {

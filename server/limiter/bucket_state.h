@@ -12,8 +12,8 @@ namespace ebbgate {
 class AdmissionLog;
 
 struct TokenBucketState {
-  Microtokens level;        // <= capacity; below 0 is debt
-  std::int64_t remainder;   // fraction of a microtoken, in units of 1/per_ns: 0 <= remainder < per_ns
+  Microtokens level;       // <= capacity; below 0 is debt
+  std::int64_t remainder;  // fraction of a microtoken, in units of 1/per_ns: 0 <= remainder < per_ns
 };
 
 struct GcraState {
@@ -34,9 +34,9 @@ struct SlidingWindowState {
 };
 
 struct ExactWindowState {
-  AdmissionLog* log;         // owned; null while nothing was admitted
-  Microtokens used;          // sum of the log's entries from `first_live` on
-  std::int64_t first_live;   // entries before it have left the window
+  AdmissionLog* log;        // owned; null while nothing was admitted
+  Microtokens used;         // sum of the log's entries from `first_live` on
+  std::int64_t first_live;  // entries before it have left the window
 };
 
 // Which member is in use follows from the bucket's parameters. `last_ns` is the monotonic time up to which the state

@@ -28,7 +28,9 @@ class AdmissionLog {
   };
 
   std::int64_t size() const { return size_; }
-  const Admission& operator[](std::int64_t i) const { return ring_[(head_ + static_cast<std::size_t>(i)) % ring_.size()]; }
+  const Admission& operator[](std::int64_t i) const {
+    return ring_[(head_ + static_cast<std::size_t>(i)) % ring_.size()];
+  }
   void DropFirst(std::int64_t n);
   void Append(Admission admission);
   std::size_t HeapBytes() const { return sizeof(*this) + ring_.capacity() * sizeof(Admission); }

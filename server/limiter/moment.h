@@ -22,12 +22,16 @@ struct WallAnchor {
 
 struct Moment {
   // CLOCK_MONOTONIC, read under the lock that guards the bucket. A reading behind the bucket's last counts as its last.
+  // Below 2^62 (146 years since boot), so that every time to full after it fits 64 bits.
   std::int64_t mono_ns = 0;
   WallAnchor wall;
 };
 
+// An absurd wall clock stops one short of the last instant: a window's end, which is not of the window, can then always
+// lie beyond, and the window still limits.
 constexpr std::int64_t WallAt(const WallAnchor& anchor, std::int64_t mono_ns) {
-  return Saturate(static_cast<Int128>(mono_ns) + anchor.offset_ns);
+  const std::int64_t wall_ns = Saturate(static_cast<Int128>(mono_ns) + anchor.offset_ns);
+  return wall_ns == kInt64Max ? kInt64Max - 1 : wall_ns;
 }
 
 // Where a process reads the time. One implementation reads the system's clock, another is moved by hand.

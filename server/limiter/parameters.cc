@@ -9,7 +9,7 @@ namespace ebbgate {
 namespace {
 
 constexpr std::array<absl::string_view, 5> kAlgorithmNames = {"token_bucket", "gcra", "fixed_window", "sliding_window",
-                                                             "exact_window"};
+                                                              "exact_window"};
 constexpr std::array<absl::string_view, 7> kUnitNames = {"", "minute", "hour", "day", "week", "month", "year"};
 
 bool IsWindow(Algorithm algorithm) { return algorithm >= Algorithm::kFixedWindow; }
@@ -22,7 +22,8 @@ absl::Status ValidateRate(const Parameters& parameters) {
   const Rate& refill = parameters.refill;
   if (refill.tokens < kMicrotokensPerToken) return Bad("refill.tokens", "must be at least 1");
   if (refill.per_ns < 1) return Bad("refill.per", "must be longer than 0s");
-  if (static_cast<Int128>(refill.tokens) * kSlowestTokenNs < static_cast<Int128>(refill.per_ns) * kMicrotokensPerToken) {
+  if (static_cast<Int128>(refill.tokens) * kSlowestTokenNs <
+      static_cast<Int128>(refill.per_ns) * kMicrotokensPerToken) {
     return Bad("refill", "is slower than one token a year; the slowest rate is 1 per 8784h");
   }
   const Int128 fastest = static_cast<Int128>(kMaxTokensPerSecond) * kMicrotokensPerToken;
@@ -77,8 +78,8 @@ std::string DescribeNs(std::int64_t ns) {
     std::int64_t ns;
     absl::string_view suffix;
   };
-  static constexpr Unit kUnits[] = {{3600 * kNsPerSecond, "h"}, {60 * kNsPerSecond, "m"}, {kNsPerSecond, "s"},
-                                    {1'000'000, "ms"},          {1'000, "us"}};
+  static constexpr Unit kUnits[] = {
+      {3600 * kNsPerSecond, "h"}, {60 * kNsPerSecond, "m"}, {kNsPerSecond, "s"}, {1'000'000, "ms"}, {1'000, "us"}};
   for (const Unit& unit : kUnits) {
     if (ns != 0 && ns % unit.ns == 0) return absl::StrCat(ns / unit.ns, unit.suffix);
   }

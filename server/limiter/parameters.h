@@ -30,8 +30,8 @@ enum class WindowUnit : std::uint8_t { kLength, kMinute, kHour, kDay, kWeek, kMo
 
 struct Window {
   WindowUnit unit = WindowUnit::kLength;
-  std::int64_t length_ns = 0;                      // of kLength only
-  absl::TimeZone calendar = absl::UTCTimeZone();   // of the other units
+  std::int64_t length_ns = 0;                     // of kLength only
+  absl::TimeZone calendar = absl::UTCTimeZone();  // of the other units
   friend bool operator==(const Window& a, const Window& b) {
     return a.unit == b.unit && a.length_ns == b.length_ns && a.calendar == b.calendar;
   }

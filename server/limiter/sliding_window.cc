@@ -21,7 +21,8 @@ std::int64_t ElapsedNs(const Parameters& parameters, const Moment& moment, const
   return static_cast<std::int64_t>(EpochNs(moment, state.last_ns) - start);
 }
 
-// The least elapsed time in a window at which `weight * (1 - elapsed/window) <= room`: window - floor(room*window/weight).
+// The least elapsed time in a window at which `weight * (1 - elapsed/window) <= room`: window -
+// floor(room*window/weight).
 std::int64_t DecayedNs(std::int64_t window_ns, Microtokens weight, Microtokens room) {
   if (weight <= room) return 0;
   return window_ns - static_cast<std::int64_t>(FloorDiv(static_cast<Int128>(room) * window_ns, weight));

@@ -1,7 +1,8 @@
 // token_bucket: holds `capacity` tokens, refilled evenly.
 //
-// Bound (**Envelope**): over any interval of length t at most b + r*t is admitted, b the capacity and r the refill rate.
-// Proof in one line: tokens admitted in [s, t] were in the bucket at s (at most b) or came since (at most r*(t - s)).
+// Bound (**Envelope**): over any interval of length t at most b + r*t is admitted, b the capacity and r the refill
+// rate. Proof in one line: tokens admitted in [s, t] were in the bucket at s (at most b) or came since (at most r*(t -
+// s)).
 //
 // Level and remainder together are the exact rational level floor-split into microtokens and a fraction, so any way of
 // splitting the elapsed time gives the same level (**Exact**). Pure functions on a copy of the state; some 5 ns each.

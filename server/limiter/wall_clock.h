@@ -14,8 +14,8 @@ namespace ebbgate {
 // been seen to differ from that, by the same amount, for `hold_ns` on end, the anchor follows it and the step is
 // counted; a difference that goes away before is forgotten. Differences within kWallStepToleranceNs are not steps.
 //
-// Observe is called by one thread, now and then (once a second is enough: it costs no more than its call). Anchor may be
-// called by any thread, at any time; it is a handful of loads.
+// Observe is called by one thread, now and then (once a second is enough: it costs no more than its call). Anchor may
+// be called by any thread, at any time; it is a handful of loads.
 class AnchoredWallClock {
  public:
   AnchoredWallClock(std::int64_t mono_ns, std::int64_t wall_ns, std::int64_t hold_ns = kDefaultWallStepHoldNs);

@@ -1,0 +1,113 @@
+// One call decided over locked shards: find the buckets, see whether all fit, charge all or none, say what is left.
+#ifndef EBBGATE_SERVER_ENGINE_DECISION_H_
+#define EBBGATE_SERVER_ENGINE_DECISION_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "server/engine/call.h"
+#include "server/engine/engine.h"
+#include "server/engine/limit_table.h"
+#include "server/limiter/bounds.h"
+#include "server/limiter/bucket.h"
+#include "server/store/store.h"
+
+namespace ebbgate {
+
+// A charge whose limit was found and whose fields were checked.
+struct ResolvedCharge {
+  const CompiledLimit* limit = nullptr;  // null: not configured, and the settings say what becomes of it
+  absl::string_view key;
+  std::int64_t cost = 0;  // whole tokens
+  std::uint32_t shard = 0;
+  std::uint64_t hash = 0;
+};
+
+// What the engine counts beside the tallies of limits.
+struct StoreEvents {
+  std::atomic<std::uint64_t> keys_expired{0};
+  std::atomic<std::uint64_t> keys_given_up{0};
+  std::atomic<std::uint64_t> keys_reset{0};
+  std::atomic<std::uint64_t> full_denied{0};
+  std::atomic<std::uint64_t> full_allowed{0};
+  std::atomic<std::uint64_t> clock_regressions{0};
+};
+
+// The buckets of all keys, at one moment, under the locks of the shards that are used. Cheap to make.
+class Ledger {
+ public:
+  Ledger(Store& store, const LimitTable& limits, const EngineOptions& options, const Moment& moment,
+         StoreEvents& events)
+      : store_(store), limits_(limits), options_(options), moment_(moment), events_(events) {}
+
+  // Decides and charges (not if `peek`). Sets everything in `answer` but `replayed`; counts in the shards' tallies.
+  // Returns false, having charged nothing, if there was no room and the policy is to deny.
+  bool Decide(absl::Span<const ResolvedCharge> charges, bool peek, CallAnswer& answer);
+
+  // The entry of a key, its state brought up to date with the limits in force; null if there is none.
+  Entry* Find(const ResolvedCharge& charge);
+
+  // Forgets an entry and what it owns.
+  void Forget(Shard& shard, Entry& entry);
+
+  // Looks at `steps` entries of a shard and forgets those that cannot be told from full.
+  void ExpireSome(Shard& shard, std::uint64_t& cursor, int steps);
+
+  // Brings an entry written under the limits before these up to date: **Settled change**.
+  void Settle(Shard& shard, Entry& entry);
+
+  const Moment& moment() const { return moment_; }
+
+ private:
+  // A bucket that the call touches, on a copy; charges to one bucket share it. Trivial, so that making room for many
+  // costs nothing.
+  struct Account {
+    const ResolvedCharge* charge;  // the first to this bucket
+    Shard* shard;
+    const Parameters* parameters;
+    Entry* entry;  // null: none yet, or none to be had
+    BucketState state;
+    Microtokens available;
+    std::int64_t cost;           // whole tokens, of all its charges
+    std::int64_t granted_bytes;  // heap memory that was taken from the budget for this charge
+    std::uint32_t policy;
+    bool fits;
+    bool never;
+    bool added;
+
+    const Limit& limit() const { return *charge->limit->config; }
+    bool to_be_charged() const { return cost > 0 && fits; }
+  };
+  static_assert(std::is_trivially_default_constructible_v<Account>);
+
+  Account& Open(const ResolvedCharge& charge);
+  void Weigh(Account& account) const;
+  bool MakeRoom();
+  bool MakeRoomFor(Account& account);
+  void UndoRoom(std::size_t accounts);
+  void ChargeAll();
+  void ChargeOne(Account& account);
+  void Answer(absl::Span<const ResolvedCharge> charges, CallAnswer& answer) const;
+  ChargeAnswer AnswerOne(const Account& account) const;
+  ChargeAnswer AnswerUnknown(const ResolvedCharge& charge) const;
+  void Count(absl::Span<const ResolvedCharge> charges, bool peek, const CallAnswer& answer);
+
+  Store& store_;
+  const LimitTable& limits_;
+  const EngineOptions& options_;
+  const Moment& moment_;
+  StoreEvents& events_;
+
+  std::size_t accounts_used_ = 0;
+  std::array<Account, kMaxChargesPerCall> accounts_;
+  std::array<std::uint8_t, kMaxChargesPerCall> account_of_;
+  bool refused_ = false;
+};
+
+}  // namespace ebbgate
+
+#endif  // EBBGATE_SERVER_ENGINE_DECISION_H_
