@@ -9,8 +9,8 @@ usage() {
   cat <<'END'
 Usage: deploy/run.sh [--build-only] [-- ARGUMENTS...]
 
-Installs the packages that are missing (Debian or Ubuntu), builds the release programs into build/release/bin, starts the
-server with deploy/examples/limits.yaml and prints a call to try. Ctrl-C stops the server. Safe to repeat: what is
+Installs the packages that are missing (Debian or Ubuntu), builds the release programs into build/release/bin, starts
+the server with deploy/examples/limits.yaml and prints a call to try. Ctrl-C stops the server. Safe to repeat: what is
 already installed or built is not done again.
 
   --build-only     stop after the build
@@ -33,7 +33,7 @@ done
 step "Install packages" "" deploy/install-dependencies.sh
 step "Configure the release build" "If it worked before, remove build/release and try again." \
   cmake --preset release -DEBBGATE_TESTS=OFF -DEBBGATE_BENCHMARKS=OFF
-step "Build (a few minutes the first time)" "If the compiler was killed, there was too little memory: close something and try again." \
+step "Build (a few minutes the first time)" "$build_hint" \
   cmake --build build/release --parallel "$(build_jobs)"
 
 bin=build/release/bin

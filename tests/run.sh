@@ -11,7 +11,8 @@ Usage: tests/run.sh [--preset NAME] [CTEST ARGUMENTS...]
 
 Installs the packages that are missing (Debian or Ubuntu), builds and runs every test; ends with ctest's summary.
 
-  --preset NAME    a preset of CMakePresets.json: dev (the default), release, asan-ubsan, tsan, coverage; also EBBGATE_PRESET
+  --preset NAME    a preset of CMakePresets.json: dev (the default), release, asan-ubsan, tsan, coverage; also the
+                   variable EBBGATE_PRESET
   --help           this text
   CTEST ARGUMENTS  handed to ctest: -L unit (a label), -R Envelope (by name), --rerun-failed, ...
 
@@ -29,7 +30,7 @@ esac
 step "Install packages" "" deploy/install-dependencies.sh --tests
 step "Configure ($preset)" "If it worked before, remove build/$preset and try again." \
   cmake --preset "$preset" -DEBBGATE_TESTS=ON
-step "Build ($preset)" "If the compiler was killed, there was too little memory: close something and try again." \
+step "Build ($preset)" "$build_hint" \
   cmake --build "build/$preset" --parallel "$(build_jobs)"
 
 # Last, so that ctest's own summary ends the output.
