@@ -66,11 +66,12 @@ void Ledger::Forget(Shard& shard, Entry& entry) {
   shard.Remove(PlacementHash(limits_.limit(entry.limit_id).placement_key, entry.key()), entry);
 }
 
-void Ledger::ExpireSome(Shard& shard, std::uint64_t& cursor, int steps) {
+void Ledger::ExpireSome(Shard& shard, std::uint64_t& cursor, int steps, std::int64_t min_idle_ns) {
   shard.AssertHeld();
   shard.Sweep(cursor, steps, [&](Entry& entry) {
     Settle(shard, entry);
-    if (!entry.in_use || moment_.mono_ns < limits_.limit(entry.limit_id).keep_until_ns) return;
+    if (!entry.in_use || moment_.mono_ns - entry.state.last_ns < min_idle_ns) return;
+    if (moment_.mono_ns < limits_.limit(entry.limit_id).keep_until_ns) return;
     const Parameters& parameters = limits_.policy(entry.policy).parameters;
     BucketState state = entry.state;
     Advance(parameters, moment_, state);

@@ -54,8 +54,9 @@ class Ledger {
   // Forgets an entry and what it owns.
   void Forget(Shard& shard, Entry& entry);
 
-  // Looks at `steps` entries of a shard and forgets those that cannot be told from full.
-  void ExpireSome(Shard& shard, std::uint64_t& cursor, int steps);
+  // Looks at `steps` entries of a shard and forgets those that cannot be told from full and were not charged for
+  // `min_idle_ns`.
+  void ExpireSome(Shard& shard, std::uint64_t& cursor, int steps, std::int64_t min_idle_ns);
 
   // Brings an entry written under the limits before these up to date: **Settled change**.
   void Settle(Shard& shard, Entry& entry);

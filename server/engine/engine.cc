@@ -345,7 +345,7 @@ void Engine::Impl::ExpireAfter(Ledger& ledger, ShardSet shards, std::int64_t key
   for (ShardSet rest = shards; rest != 0; rest &= rest - 1) {
     Shard& shard = store_.shard(ShardLocks::First(rest));
     shard.AssertHeld();
-    ledger.ExpireSome(shard, shard.expiry_cursor(), kExpiryStepsPerInsert);
+    ledger.ExpireSome(shard, shard.expiry_cursor(), kExpiryStepsPerInsert, kMinIdleNs);
   }
 }
 
@@ -355,7 +355,7 @@ void Engine::Impl::MakeRoomBefore(Ledger& ledger, ShardSet shards, std::size_t c
   for (ShardSet rest = shards; rest != 0; rest &= rest - 1) {
     Shard& shard = store_.shard(ShardLocks::First(rest));
     shard.AssertHeld();
-    ledger.ExpireSome(shard, shard.expiry_cursor(), kExpiryStepsWhenFull);
+    ledger.ExpireSome(shard, shard.expiry_cursor(), kExpiryStepsWhenFull, 0);
   }
 }
 
@@ -532,7 +532,7 @@ void Engine::Impl::Maintain() {
       const Moment moment = Now();
       Ledger ledger(store_, table, options_, moment, events_);
       const std::uint64_t before = shard.expiry_cursor();
-      ledger.ExpireSome(shard, shard.expiry_cursor(), kEntriesPerLock);
+      ledger.ExpireSome(shard, shard.expiry_cursor(), kEntriesPerLock, kMinIdleNs);
       more = shard.expiry_cursor() > before;
     }
     budget -= kEntriesPerLock;

@@ -71,6 +71,9 @@ inline constexpr std::int64_t kDefaultMaxStoreBytes = 1LL << 30;
 inline constexpr int kExpiryStepsPerInsert = 4;
 // Entries looked at before a full store gives up and applies its policy.
 inline constexpr int kExpiryStepsWhenFull = 256;
+// A full bucket is kept this long after its last charge while there is room: a busy key of a fast limit is full all the
+// time, and forgetting it between two calls would only cost work.
+inline constexpr std::int64_t kMinIdleNs = 1'000'000'000;
 // Remembered request ids, all together, and what one may hold on to.
 inline constexpr std::int64_t kDefaultMaxRequestIds = 1'000'000;
 inline constexpr std::int64_t kDefaultDedupeWindowNs = 60LL * 1'000'000'000;

@@ -168,12 +168,13 @@ void SetLevel(const Parameters& to, const Level& level, BucketState& state) {
 }
 
 // A window that remembers its admissions keeps them; where that would leave more than was available before the change,
-// the difference counts as admitted now.
+// the difference counts as admitted now. Less than nothing counts as nothing there: a count that was lowered below what
+// the window holds makes no debt that would outlast the window when it is raised again.
 bool KeepMemory(const Parameters& from, const Parameters& to, const Moment& moment, BucketState& state) {
   const bool same_windows = from.algorithm == to.algorithm && from.window == to.window;
   const bool remembers = to.algorithm == Algorithm::kSlidingWindow || to.algorithm == Algorithm::kExactWindow;
   if (!same_windows || !remembers) return false;
-  const Microtokens before = Available(from, moment, state);
+  const Microtokens before = std::max<Microtokens>(0, Available(from, moment, state));
   Advance(to, moment, state);
   const Microtokens after = Available(to, moment, state);
   if (after > before) Charge(to, state, after - before);
