@@ -1,0 +1,12 @@
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "client/cli/app.h"
+
+int main(int argc, char** argv) {
+  // What gRPC logs by itself comes back as a status too, which is printed with more sense.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  return ebbgate::client::RunCommandLine(std::vector<std::string>(argv + 1, argv + argc), std::cout, std::cerr);
+}
