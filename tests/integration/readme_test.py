@@ -1,8 +1,8 @@
 """The README stays true: its commands work, and the fields, settings and series it names exist.
 
-A block opened by ```sh is run line by line, against a server with the example limits; a line must end with 0, unless its
-comment says another exit code. A block opened by ```sh build installs or builds; what such blocks promise is shown by
-the scripts they call, which are known here by name only.
+A block opened by ```sh is run line by line, against a server with the example limits; a line must end with 0, unless
+its comment says another exit code. A block opened by ```sh build installs or builds: of those only the scripts are
+looked for.
 """
 
 import os
