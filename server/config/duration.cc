@@ -46,7 +46,7 @@ absl::string_view Take(absl::string_view& rest, std::size_t length) {
   return taken;
 }
 
-// `digits` as a number; more than 18 of them do not fit.
+// `digits`, at most 19 of them, as a number.
 Int128 Number(absl::string_view digits) {
   Int128 value = 0;
   for (const char digit : digits) value = value * 10 + (digit - '0');
@@ -58,7 +58,7 @@ absl::StatusOr<Int128> Part(absl::string_view text, absl::string_view whole, abs
                             const Unit& unit) {
   while (absl::StartsWith(whole, "0")) whole.remove_prefix(1);
   while (absl::EndsWith(fraction, "0")) fraction.remove_suffix(1);
-  if (whole.size() > 18) return Bad(text, "is too long: a length of time is at most 292 years");
+  if (whole.size() > 19) return Bad(text, "is too long: a length of time is at most 292 years");
   if (fraction.size() > 18) return Bad(text, "is finer than a nanosecond");
   Int128 scale = 1;
   for (std::size_t i = 0; i < fraction.size(); ++i) scale *= 10;

@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "server/config/text.h"
 #include "server/limiter/bounds.h"
 
@@ -31,6 +32,8 @@ class TreeBuilder final : public YAML::EventHandler {
   explicit TreeBuilder(Faults& faults) : faults_(faults) {}
 
   YamlNode Take() { return std::move(root_); }
+  // The position of the last scalar in the text, or 0.
+  std::size_t last_scalar_at() const { return last_scalar_at_; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1)
@@ -41,7 +44,9 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     Check(mark, "?", anchor);
     if (TakesKey()) Refuse(LineOf(mark), "has a key that is empty");
-    Place({.line = LineOf(mark)});
+    // The parser's mark is that of what comes next.
+    const bool of_key = !open_.empty() && open_.back().kind == YamlNode::Kind::kMap;
+    Place({.line = of_key ? open_.back().keys.back().line : LineOf(mark)});
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
@@ -52,6 +57,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     Check(mark, tag, anchor);
+    last_scalar_at_ = static_cast<std::size_t>(mark.pos);
     if (TakesKey()) return TakeKey(mark, value);
     Place({.kind = YamlNode::Kind::kScalar, .quoted = tag == "!", .line = LineOf(mark), .text = value});
   }
@@ -153,6 +159,7 @@ class TreeBuilder final : public YAML::EventHandler {
   YamlNode root_;
   std::size_t nodes_ = 0;  // placed so far
   int documents_ = 0;
+  std::size_t last_scalar_at_ = 0;
 };
 
 int LineAt(absl::string_view text, std::size_t position) {
@@ -203,6 +210,24 @@ bool CheckBytes(absl::string_view text, Faults& faults) {
   return CheckTabs(text, faults);
 }
 
+// The parser takes a quoted text without its closing quote for one that ends with the file; so a file cut short could
+// pass for a whole one. Only the last scalar can be such.
+bool CheckClosingQuote(absl::string_view text, std::size_t at, Faults& faults) {
+  if (at >= text.size() || (text[at] != '"' && text[at] != '\'')) return true;
+  const char quote = text[at];
+  for (std::size_t i = at + 1; i < text.size(); ++i) {
+    if (text[i] == '\\' && quote == '"') {
+      ++i;
+    } else if (text[i] == quote && (quote == '"' || i + 1 >= text.size() || text[i + 1] != quote)) {
+      return true;
+    } else if (text[i] == quote) {
+      ++i;  // '' stands for one '
+    }
+  }
+  faults.Add(LineAt(text, at), "", "begins a text in quotes that never ends", "add the closing quote");
+  return false;
+}
+
 absl::string_view HintFor(absl::string_view message) {
   if (absl::StrContains(message, "alias") || absl::StrContains(message, "anchor")) {
     return "a text that begins with * or & must be in double quotes";
@@ -223,6 +248,7 @@ std::string PathPart(absl::string_view key) {
 }
 
 std::optional<YamlNode> ReadYaml(absl::string_view text, Faults& faults) {
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");  // a byte order mark
   if (!CheckBytes(text, faults)) return std::nullopt;
   // Nothing that the parser throws gets past this function.
   try {
@@ -231,8 +257,11 @@ std::optional<YamlNode> ReadYaml(absl::string_view text, Faults& faults) {
     TreeBuilder builder(faults);
     bool any = false;
     while (parser.HandleNextDocument(builder)) any = true;
-    if (any) return builder.Take();
-    faults.Add(0, "", "is empty");
+    if (!any) {
+      faults.Add(0, "", "is empty");
+    } else if (CheckClosingQuote(text, builder.last_scalar_at(), faults)) {
+      return builder.Take();
+    }
   } catch (const Stop&) {
     // The fault was added.
   } catch (const YAML::Exception& error) {
