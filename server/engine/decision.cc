@@ -81,77 +81,33 @@ void Ledger::ExpireSome(Shard& shard, std::uint64_t& cursor, int steps, std::int
   });
 }
 
-Ledger::Account& Ledger::Open(const ResolvedCharge& charge) {
-  for (std::size_t i = 0; i < accounts_used_; ++i) {
-    Account& known = accounts_[i];
-    if (known.charge->limit == charge.limit && known.charge->hash == charge.hash && known.charge->key == charge.key) {
-      known.cost = Saturate(static_cast<Int128>(known.cost) + charge.cost);
-      return known;
-    }
-  }
-  Account& account = accounts_[accounts_used_++];
+// --- Steps of a decision ---------------------------------------------------------------------------------------------
+
+inline void Ledger::Open(const ResolvedCharge& charge, Account& account) {
   account.charge = &charge;
   account.shard = &store_.shard(charge.shard);
   account.cost = charge.cost;
   account.granted_bytes = 0;
   account.added = false;
   account.entry = Find(charge);
-  account.policy = account.entry != nullptr ? account.entry->policy : charge.limit->PolicyFor(charge.key);
-  account.parameters = &limits_.policy(account.policy).parameters;
-  if (account.entry == nullptr) {
-    account.state = FullBucket(*account.parameters, moment_);
-  } else {
+  if (account.entry != nullptr) {
+    account.policy = account.entry->policy;
+    account.parameters = &limits_.policy(account.policy).parameters;
     account.state = account.entry->state;
     if (moment_.mono_ns < account.state.last_ns) events_.clock_regressions.fetch_add(1, std::memory_order_relaxed);
     Advance(*account.parameters, moment_, account.state);
+  } else {
+    account.policy = charge.limit->PolicyFor(charge.key);
+    account.parameters = &limits_.policy(account.policy).parameters;
+    account.state = FullBucket(*account.parameters, moment_);
   }
   account.available = Available(*account.parameters, moment_, account.state);
-  return account;
 }
 
-void Ledger::Weigh(Account& account) const {
-  // In whole tokens first: several costs together may be more than microtokens can say.
-  account.never = account.cost > WholeTokens(account.parameters->capacity);
+inline void Ledger::Weigh(Account& account) {
+  // Costs that add up to more than microtokens can say are above every capacity.
+  account.never = account.cost > kMaxCostTokens || FromTokens(account.cost) > account.parameters->capacity;
   account.fits = account.cost == 0 || (!account.never && FromTokens(account.cost) <= account.available);
-}
-
-bool Ledger::Decide(absl::Span<const ResolvedCharge> charges, bool peek, CallAnswer& answer) {
-  accounts_used_ = 0;
-  refused_ = false;
-  for (std::size_t i = 0; i < charges.size(); ++i) {
-    if (charges[i].limit == nullptr) {
-      refused_ |= options_.unknown_limit == UnknownLimit::kDeny && charges[i].cost > 0;
-    } else {
-      account_of_[i] = static_cast<std::uint8_t>(&Open(charges[i]) - accounts_.data());
-    }
-  }
-  for (std::size_t i = 0; i < accounts_used_; ++i) {
-    Weigh(accounts_[i]);
-    refused_ |= !accounts_[i].fits && !accounts_[i].limit().shadow;
-  }
-  if (!refused_ && !peek) {
-    if (!MakeRoom()) return false;
-    ChargeAll();
-  }
-  Answer(charges, answer);
-  Count(charges, peek, answer);
-  return true;
-}
-
-// Room for every bucket that will be charged, before anything is charged (**All or nothing**).
-bool Ledger::MakeRoom() {
-  for (std::size_t i = 0; i < accounts_used_; ++i) {
-    Account& account = accounts_[i];
-    if (!account.to_be_charged() || MakeRoomFor(account)) continue;
-    if (options_.when_full == WhenFull::kDeny) {
-      UndoRoom(i);
-      events_.full_denied.fetch_add(1, std::memory_order_relaxed);
-      return false;
-    }
-    account.entry = nullptr;  // Admitted without an account.
-    events_.full_allowed.fetch_add(1, std::memory_order_relaxed);
-  }
-  return true;
 }
 
 // An entry, and memory for what its log may grow by; or nothing of either.
@@ -174,24 +130,15 @@ bool Ledger::MakeRoomFor(Account& account) {
   return true;
 }
 
-void Ledger::UndoRoom(std::size_t accounts) {
-  for (std::size_t i = 0; i < accounts; ++i) {
-    Account& account = accounts_[i];
-    account.shard->AssertHeld();
-    store_.budget().Return(0, account.granted_bytes);
-    if (account.added) account.shard->Remove(account.charge->hash, *account.entry);
-  }
+void Ledger::TakeRoomBack(Account& account) {
+  account.shard->AssertHeld();
+  store_.budget().Return(0, account.granted_bytes);
+  if (account.added) account.shard->Remove(account.charge->hash, *account.entry);
 }
 
-void Ledger::ChargeAll() {
-  for (std::size_t i = 0; i < accounts_used_; ++i) {
-    if (accounts_[i].to_be_charged()) ChargeOne(accounts_[i]);
-  }
-}
-
-void Ledger::ChargeOne(Account& account) {
+inline void Ledger::ChargeOne(Account& account) {
   const Microtokens cost = FromTokens(account.cost);
-  if (account.entry == nullptr) {
+  if (account.entry == nullptr) {  // Admitted without an account.
     account.available -= cost;
     return;
   }
@@ -208,14 +155,16 @@ void Ledger::ChargeOne(Account& account) {
   account.available = Available(parameters, moment_, account.state);
 }
 
-ChargeAnswer Ledger::AnswerOne(const Account& account) const {
-  ChargeAnswer answer;
+inline void Ledger::AnswerOne(const Account& account, ChargeAnswer& answer) const {
   const Parameters& parameters = *account.parameters;
+  answer.reason = Reason::kAllowed;
+  answer.tightest = false;
   answer.on_unavailable = account.limit().on_unavailable;
   answer.remaining = WholeTokens(account.available);
   answer.capacity = WholeTokens(parameters.capacity);
+  answer.retry_after_ns = kNoWait;
   answer.reset_after_ns = ResetNs(parameters, moment_, account.state);
-  if (account.fits) return answer;
+  if (account.fits) return;
   if (account.limit().shadow) {
     answer.reason = Reason::kShadowed;
   } else if (account.never) {
@@ -224,26 +173,134 @@ ChargeAnswer Ledger::AnswerOne(const Account& account) const {
     answer.reason = Reason::kQuotaExceeded;
     answer.retry_after_ns = WaitNs(parameters, moment_, account.state, FromTokens(account.cost));
   }
-  return answer;
+}
+
+inline void Ledger::CountOne(const ResolvedCharge& charge, Account& account, bool peek, bool allowed, Reason reason) {
+  account.shard->AssertHeld();
+  Tally& tally = account.shard->tally(charge.limit->id);
+  if (peek || charge.cost == 0) {
+    ++tally.peeked;
+    return;
+  }
+  const auto cost = static_cast<std::uint64_t>(charge.cost);
+  const bool shadow_refused = reason == Reason::kShadowed;
+  tally.shadow_refused += shadow_refused;
+  if (allowed) {
+    ++tally.allowed;
+    (shadow_refused ? tally.shadow_refused_cost : tally.admitted_cost) += cost;
+    return;
+  }
+  ++tally.denied;
+  tally.refused_quota += reason == Reason::kQuotaExceeded;
+  tally.refused_never += reason == Reason::kCostExceedsCapacity;
+}
+
+// --- Whole decisions -------------------------------------------------------------------------------------------------
+
+bool Ledger::Decide(absl::Span<const ResolvedCharge> charges, bool peek, CallAnswer& answer) {
+  if (answer.charges.size() != charges.size()) answer.charges.resize(charges.size());
+  if (charges.size() == 1 && charges[0].limit != nullptr) return DecideSingle(charges[0], peek, answer);
+  return DecideSeveral(charges, peek, answer);
+}
+
+// Nearly every call: the steps one after the other, without the loops.
+bool Ledger::DecideSingle(const ResolvedCharge& charge, bool peek, CallAnswer& answer) {
+  Account& account = accounts_[0];
+  accounts_used_ = 1;
+  Open(charge, account);
+  Weigh(account);
+  const bool allowed = !Refuses(account);
+  if (allowed && !peek) {
+    if (!HasRoom(account) && !MakeRoomForAll()) return false;
+    if (account.to_be_charged()) ChargeOne(account);
+  }
+  ChargeAnswer& only = answer.charges[0];
+  AnswerOne(account, only);
+  only.tightest = true;
+  answer.allowed = allowed;
+  answer.reason = only.reason;
+  answer.retry_after_ns = only.retry_after_ns;
+  CountOne(charge, account, peek, allowed, only.reason);
+  return true;
+}
+
+bool Ledger::DecideSeveral(absl::Span<const ResolvedCharge> charges, bool peek, CallAnswer& answer) {
+  OpenAll(charges);
+  if (!refused_ && !peek) {
+    if (!MakeRoomForAll()) return false;
+    for (std::size_t i = 0; i < accounts_used_; ++i) {
+      if (accounts_[i].to_be_charged()) ChargeOne(accounts_[i]);
+    }
+  }
+  AnswerAll(charges, answer);
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    if (charges[i].limit == nullptr) continue;
+    CountOne(charges[i], accounts_[account_of_[i]], peek, answer.allowed, answer.charges[i].reason);
+  }
+  return true;
+}
+
+// Charges to one bucket share an account: their costs add up.
+void Ledger::OpenAll(absl::Span<const ResolvedCharge> charges) {
+  accounts_used_ = 0;
+  refused_ = false;
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    const ResolvedCharge& charge = charges[i];
+    if (charge.limit == nullptr) {
+      refused_ |= options_.unknown_limit == UnknownLimit::kDeny && charge.cost > 0;
+      continue;
+    }
+    std::size_t at = 0;
+    const auto same = [&](const ResolvedCharge& other) {
+      return other.limit == charge.limit && other.hash == charge.hash && other.key == charge.key;
+    };
+    while (at < accounts_used_ && !same(*accounts_[at].charge)) ++at;
+    account_of_[i] = static_cast<std::uint8_t>(at);
+    if (at == accounts_used_) {
+      Open(charge, accounts_[accounts_used_++]);
+    } else {
+      accounts_[at].cost = Saturate(static_cast<Int128>(accounts_[at].cost) + charge.cost);
+    }
+  }
+  for (std::size_t i = 0; i < accounts_used_; ++i) {
+    Weigh(accounts_[i]);
+    refused_ |= Refuses(accounts_[i]);
+  }
+}
+
+// Room for every bucket that will be charged, before anything is charged (**All or nothing**).
+bool Ledger::MakeRoomForAll() {
+  for (std::size_t i = 0; i < accounts_used_; ++i) {
+    if (HasRoom(accounts_[i])) continue;
+    if (options_.when_full == WhenFull::kDeny) {
+      for (std::size_t j = 0; j < i; ++j) TakeRoomBack(accounts_[j]);
+      events_.full_denied.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
+    accounts_[i].entry = nullptr;  // Admitted without an account.
+    events_.full_allowed.fetch_add(1, std::memory_order_relaxed);
+  }
+  return true;
 }
 
 // A limit that is not configured holds nothing: it refuses for ever, or lets everything pass.
-ChargeAnswer Ledger::AnswerUnknown(const ResolvedCharge& charge) const {
-  ChargeAnswer answer;
+void Ledger::AnswerUnknown(const ResolvedCharge& charge, ChargeAnswer& answer) const {
+  answer = ChargeAnswer{};
   if (options_.unknown_limit == UnknownLimit::kDeny && charge.cost > 0) answer.reason = Reason::kCostExceedsCapacity;
-  return answer;
 }
 
-void Ledger::Answer(absl::Span<const ResolvedCharge> charges, CallAnswer& answer) const {
-  answer.error = nullptr;
+void Ledger::AnswerAll(absl::Span<const ResolvedCharge> charges, CallAnswer& answer) const {
   answer.allowed = !refused_;
   answer.reason = refused_ ? Reason::kQuotaExceeded : Reason::kAllowed;
   answer.retry_after_ns = kNoWait;
-  answer.charges.resize(charges.size());
   std::size_t tightest = 0;
   for (std::size_t i = 0; i < charges.size(); ++i) {
     ChargeAnswer& each = answer.charges[i];
-    each = charges[i].limit == nullptr ? AnswerUnknown(charges[i]) : AnswerOne(accounts_[account_of_[i]]);
+    if (charges[i].limit == nullptr) {
+      AnswerUnknown(charges[i], each);
+    } else {
+      AnswerOne(accounts_[account_of_[i]], each);
+    }
     if (Tighter(each, answer.charges[tightest])) tightest = i;
     if (each.reason == Reason::kShadowed && !refused_) answer.reason = Reason::kShadowed;
     if (each.reason == Reason::kCostExceedsCapacity) answer.reason = Reason::kCostExceedsCapacity;
@@ -251,31 +308,6 @@ void Ledger::Answer(absl::Span<const ResolvedCharge> charges, CallAnswer& answer
   }
   if (answer.reason == Reason::kCostExceedsCapacity) answer.retry_after_ns = kNoWait;
   answer.charges[tightest].tightest = true;
-}
-
-void Ledger::Count(absl::Span<const ResolvedCharge> charges, bool peek, const CallAnswer& answer) {
-  for (std::size_t i = 0; i < charges.size(); ++i) {
-    const ResolvedCharge& charge = charges[i];
-    if (charge.limit == nullptr) continue;
-    const Account& account = accounts_[account_of_[i]];
-    account.shard->AssertHeld();
-    Tally& tally = account.shard->tally(charge.limit->id);
-    if (peek || charge.cost == 0) {
-      ++tally.peeked;
-      continue;
-    }
-    const auto cost = static_cast<std::uint64_t>(charge.cost);
-    const bool shadow_refused = answer.charges[i].reason == Reason::kShadowed;
-    tally.shadow_refused += shadow_refused;
-    if (answer.allowed) {
-      ++tally.allowed;
-      (shadow_refused ? tally.shadow_refused_cost : tally.admitted_cost) += cost;
-      continue;
-    }
-    ++tally.denied;
-    tally.refused_quota += answer.charges[i].reason == Reason::kQuotaExceeded;
-    tally.refused_never += answer.charges[i].reason == Reason::kCostExceedsCapacity;
-  }
 }
 
 }  // namespace ebbgate

@@ -82,20 +82,28 @@ class Ledger {
 
     const Limit& limit() const { return *charge->limit->config; }
     bool to_be_charged() const { return cost > 0 && fits; }
+    // An entry that only changes in place.
+    bool has_room() const { return entry != nullptr && parameters->algorithm != Algorithm::kExactWindow; }
   };
   static_assert(std::is_trivially_default_constructible_v<Account>);
 
-  Account& Open(const ResolvedCharge& charge);
-  void Weigh(Account& account) const;
-  bool MakeRoom();
+  // Steps of a decision, for one account each.
+  void Open(const ResolvedCharge& charge, Account& account);
+  static void Weigh(Account& account);
+  static bool Refuses(const Account& account) { return !account.fits && !account.limit().shadow; }
+  bool HasRoom(Account& account) { return !account.to_be_charged() || account.has_room() || MakeRoomFor(account); }
   bool MakeRoomFor(Account& account);
-  void UndoRoom(std::size_t accounts);
-  void ChargeAll();
+  void TakeRoomBack(Account& account);
   void ChargeOne(Account& account);
-  void Answer(absl::Span<const ResolvedCharge> charges, CallAnswer& answer) const;
-  ChargeAnswer AnswerOne(const Account& account) const;
-  ChargeAnswer AnswerUnknown(const ResolvedCharge& charge) const;
-  void Count(absl::Span<const ResolvedCharge> charges, bool peek, const CallAnswer& answer);
+  void AnswerOne(const Account& account, ChargeAnswer& answer) const;
+  static void CountOne(const ResolvedCharge& charge, Account& account, bool peek, bool allowed, Reason reason);
+
+  bool DecideSingle(const ResolvedCharge& charge, bool peek, CallAnswer& answer);
+  bool DecideSeveral(absl::Span<const ResolvedCharge> charges, bool peek, CallAnswer& answer);
+  void OpenAll(absl::Span<const ResolvedCharge> charges);
+  bool MakeRoomForAll();
+  void AnswerAll(absl::Span<const ResolvedCharge> charges, CallAnswer& answer) const;
+  void AnswerUnknown(const ResolvedCharge& charge, ChargeAnswer& answer) const;
 
   Store& store_;
   const LimitTable& limits_;

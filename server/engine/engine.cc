@@ -42,6 +42,10 @@ struct Scratch {
   std::vector<ResolvedCharge> charges;
   std::vector<PreparedCall> calls;
   std::vector<PreparedCall> sorted;
+  // The limit found last, and in which table: the next charge mostly names the same one.
+  std::uint64_t engine = 0;
+  std::uint64_t generation = 0;
+  const CompiledLimit* limit = nullptr;
 };
 
 Scratch& ThreadScratch() {
@@ -81,9 +85,10 @@ class Engine::Impl {
   // Checks a call and finds its limits; appends its charges. An error goes to the answer, and is counted.
   bool Resolve(const LimitTable& table, const CallRequest& call, CallAnswer& answer,
                std::vector<ResolvedCharge>& charges);
-  std::shared_ptr<const CallError> CheckCall(const CallRequest& call) const;
-  std::shared_ptr<const CallError> ResolveCharge(const LimitTable& table, const ChargeRequest& charge, std::size_t i,
-                                                 ResolvedCharge& resolved);
+  const CompiledLimit* FindLimit(const LimitTable& table, absl::string_view name) const;
+  static void Place(absl::string_view key, ResolvedCharge& resolved);
+  bool ResolveCharge(const LimitTable& table, const ChargeRequest& charge, std::size_t i, ResolvedCharge& resolved,
+                     CallAnswer& answer);
   void CountFailed(const LimitTable& table, const CallRequest& call);
 
   void DecideNow(const CallRequest& call, CallAnswer& answer);
@@ -195,7 +200,7 @@ void Engine::Impl::SettleAll(const LimitTable& table) {
 
 // --- Checking and finding --------------------------------------------------------------------------------------------
 
-std::shared_ptr<const CallError> Engine::Impl::CheckCall(const CallRequest& call) const {
+std::shared_ptr<const CallError> CallFault(const CallRequest& call) {
   if (call.charges.empty()) {
     return MakeError(ErrorReason::kInvalidField, "charges", "must hold at least one charge");
   }
@@ -210,7 +215,13 @@ std::shared_ptr<const CallError> Engine::Impl::CheckCall(const CallRequest& call
   return nullptr;
 }
 
-std::shared_ptr<const CallError> CheckNames(const ChargeRequest& charge, std::size_t i) {
+bool IsSound(const ChargeRequest& charge) {
+  return !charge.limit.empty() && charge.limit.size() <= kMaxLimitNameBytes && !charge.key.empty() &&
+         charge.key.size() <= kMaxKeyBytes && (!charge.cost || (*charge.cost >= 0 && *charge.cost <= kMaxCostTokens));
+}
+
+// Pre: the charge is not sound.
+std::shared_ptr<const CallError> ChargeFault(const ChargeRequest& charge, std::size_t i) {
   if (charge.limit.empty()) {
     return MakeError(ErrorReason::kInvalidField, ChargeField(i, "limit"), "must name a limit");
   }
@@ -225,47 +236,70 @@ std::shared_ptr<const CallError> CheckNames(const ChargeRequest& charge, std::si
     return MakeError(ErrorReason::kKeyTooLong, ChargeField(i, "key"),
                      absl::StrCat("must be at most ", kMaxKeyBytes, " bytes, not ", charge.key.size()));
   }
-  if (charge.cost && (*charge.cost < 0 || *charge.cost > kMaxCostTokens)) {
-    return MakeError(ErrorReason::kCostOutOfRange, ChargeField(i, "cost"),
-                     absl::StrCat("must be from 0 to ", kMaxCostTokens, " tokens, not ", *charge.cost));
-  }
-  return nullptr;
+  return MakeError(ErrorReason::kCostOutOfRange, ChargeField(i, "cost"),
+                   absl::StrCat("must be from 0 to ", kMaxCostTokens, " tokens, not ", *charge.cost));
 }
 
-std::shared_ptr<const CallError> Engine::Impl::ResolveCharge(const LimitTable& table, const ChargeRequest& charge,
-                                                             std::size_t i, ResolvedCharge& resolved) {
-  if (auto error = CheckNames(charge, i)) return error;
-  resolved.key = charge.key;
-  resolved.limit = table.Find(charge.limit);
+const CompiledLimit* Engine::Impl::FindLimit(const LimitTable& table, absl::string_view name) const {
+  Scratch& scratch = ThreadScratch();
+  if (scratch.engine == number_ && scratch.generation == table.generation() && scratch.limit->config->name == name) {
+    return scratch.limit;
+  }
+  const CompiledLimit* const found = table.Find(name);
+  if (found != nullptr) {
+    scratch.engine = number_;
+    scratch.generation = table.generation();
+    scratch.limit = found;
+  }
+  return found;
+}
+
+void Engine::Impl::Place(absl::string_view key, ResolvedCharge& resolved) {
+  resolved.key = key;
+  resolved.shard = ShardOfSlot(SlotOf(resolved.limit->ownership_seed, key));
+  resolved.hash = PlacementHash(resolved.limit->placement_key, key);
+}
+
+bool Engine::Impl::ResolveCharge(const LimitTable& table, const ChargeRequest& charge, std::size_t i,
+                                 ResolvedCharge& resolved, CallAnswer& answer) {
+  if (!IsSound(charge)) {
+    answer.error = ChargeFault(charge, i);
+    return false;
+  }
+  resolved.limit = FindLimit(table, charge.limit);
   if (resolved.limit == nullptr) {
     unknown_limit_.fetch_add(1, std::memory_order_relaxed);
     resolved.cost = charge.cost.value_or(1);
-    if (options_.unknown_limit != UnknownLimit::kReject) return nullptr;
-    return MakeError(ErrorReason::kUnknownLimit, ChargeField(i, "limit"),
-                     absl::StrCat("no limit named '", charge.limit, "' is configured"));
+    if (options_.unknown_limit != UnknownLimit::kReject) return true;
+    answer.error = MakeError(ErrorReason::kUnknownLimit, ChargeField(i, "limit"),
+                             absl::StrCat("no limit named '", charge.limit, "' is configured"));
+    return false;
   }
   const Limit& limit = *resolved.limit->config;
   resolved.cost = charge.cost.value_or(limit.default_cost);
   if (limit.max_cost && resolved.cost > *limit.max_cost) {
-    return MakeError(
-        ErrorReason::kCostAboveMaximum, ChargeField(i, "cost"),
-        absl::StrCat("must be at most the limit's max_cost of ", *limit.max_cost, ", not ", resolved.cost));
+    answer.error =
+        MakeError(ErrorReason::kCostAboveMaximum, ChargeField(i, "cost"),
+                  absl::StrCat("must be at most the limit's max_cost of ", *limit.max_cost, ", not ", resolved.cost));
+    return false;
   }
-  resolved.shard = ShardOfSlot(SlotOf(resolved.limit->ownership_seed, charge.key));
-  resolved.hash = PlacementHash(resolved.limit->placement_key, charge.key);
-  return nullptr;
+  Place(charge.key, resolved);
+  return true;
 }
 
 bool Engine::Impl::Resolve(const LimitTable& table, const CallRequest& call, CallAnswer& answer,
                            std::vector<ResolvedCharge>& charges) {
   const std::size_t first = charges.size();
+  const std::size_t n = call.charges.size();
   answer.replayed = false;
-  answer.error = CheckCall(call);
-  for (std::size_t i = 0; i < call.charges.size() && answer.error == nullptr; ++i) {
-    charges.emplace_back();
-    answer.error = ResolveCharge(table, call.charges[i], i, charges.back());
+  if (answer.error != nullptr) answer.error.reset();
+  bool sound = n > 0 && n <= kMaxChargesPerCall && call.request_id.size() <= kMaxRequestIdBytes;
+  if (!sound) answer.error = CallFault(call);
+  if (sound) charges.resize(first + n);
+  for (std::size_t i = 0; i < n && sound; ++i) {
+    sound = ResolveCharge(table, call.charges[i], i, charges[first + i], answer);
   }
-  if (answer.error == nullptr) return true;
+  if (sound) return true;
   charges.resize(first);
   if (answer.error->code() == absl::StatusCode::kInvalidArgument) {
     invalid_calls_.fetch_add(1, std::memory_order_relaxed);
@@ -451,15 +485,14 @@ absl::StatusOr<ResolvedCharge> Engine::Impl::Locate(const LimitTable& table, abs
                                                     absl::string_view key) {
   const ChargeRequest charge{.limit = limit, .key = key, .cost = 0};
   ResolvedCharge resolved;
-  if (auto error = CheckNames(charge, 0)) {
+  if (!IsSound(charge)) {
+    const std::shared_ptr<const CallError> fault = ChargeFault(charge, 0);
     return absl::InvalidArgumentError(
-        absl::StrCat(error->field.substr(error->field.find('.') + 1), ": ", error->message));
+        absl::StrCat(fault->field.substr(fault->field.find('.') + 1), ": ", fault->message));
   }
   resolved.limit = table.Find(limit);
   if (resolved.limit == nullptr) return absl::NotFoundError(absl::StrCat("no limit named '", limit, "' is configured"));
-  resolved.key = key;
-  resolved.shard = ShardOfSlot(SlotOf(resolved.limit->ownership_seed, key));
-  resolved.hash = PlacementHash(resolved.limit->placement_key, key);
+  Place(key, resolved);
   return resolved;
 }
 

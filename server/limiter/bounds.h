@@ -23,6 +23,8 @@ inline constexpr std::size_t kMaxCallsPerBatch = 1000;
 inline constexpr std::size_t kMaxRequestIdBytes = 64;
 // The largest cost in whole tokens whose microtokens fit signed 64 bits: floor((2^63 - 1) / 10^6).
 inline constexpr std::int64_t kMaxCostTokens = 9'223'372'036'854;
+// Why a key was reset, for the log; a sentence or two.
+inline constexpr std::size_t kMaxReasonBytes = 256;
 // A full batch with long keys is about this large; gRPC's default of 4 MiB is an invitation.
 inline constexpr std::size_t kMaxMessageBytes = 256 * 1024;
 

@@ -33,10 +33,12 @@ BucketState FullBucket(const Parameters& parameters, const Moment& moment) {
   return state;
 }
 
+namespace other_algorithms {
+
 void Advance(const Parameters& parameters, const Moment& moment, BucketState& state) {
   switch (parameters.algorithm) {
     case Algorithm::kTokenBucket:
-      return token_bucket::Advance(parameters, moment, state);
+      break;
     case Algorithm::kGcra:
       return gcra::Advance(moment, state);
     case Algorithm::kFixedWindow:
@@ -51,7 +53,7 @@ void Advance(const Parameters& parameters, const Moment& moment, BucketState& st
 Microtokens Available(const Parameters& parameters, const Moment& moment, const BucketState& state) {
   switch (parameters.algorithm) {
     case Algorithm::kTokenBucket:
-      return token_bucket::Available(state);
+      break;
     case Algorithm::kGcra:
       return gcra::Available(parameters, state);
     case Algorithm::kFixedWindow:
@@ -67,7 +69,7 @@ Microtokens Available(const Parameters& parameters, const Moment& moment, const 
 std::int64_t WaitNs(const Parameters& parameters, const Moment& moment, const BucketState& state, Microtokens cost) {
   switch (parameters.algorithm) {
     case Algorithm::kTokenBucket:
-      return token_bucket::WaitNs(parameters, state, cost);
+      break;
     case Algorithm::kGcra:
       return gcra::WaitNs(parameters, state, cost);
     case Algorithm::kFixedWindow:
@@ -83,9 +85,10 @@ std::int64_t WaitNs(const Parameters& parameters, const Moment& moment, const Bu
 std::int64_t ResetNs(const Parameters& parameters, const Moment& moment, const BucketState& state) {
   switch (parameters.algorithm) {
     case Algorithm::kTokenBucket:
+      break;
     case Algorithm::kGcra:
     case Algorithm::kExactWindow:
-      return WaitNs(parameters, moment, state, parameters.capacity);
+      return other_algorithms::WaitNs(parameters, moment, state, parameters.capacity);
     case Algorithm::kFixedWindow:
       return fixed_window::UntilTurnNs(moment, state);
     case Algorithm::kSlidingWindow:
@@ -97,7 +100,7 @@ std::int64_t ResetNs(const Parameters& parameters, const Moment& moment, const B
 void Charge(const Parameters& parameters, BucketState& state, Microtokens cost) {
   switch (parameters.algorithm) {
     case Algorithm::kTokenBucket:
-      return token_bucket::Charge(state, cost);
+      break;
     case Algorithm::kGcra:
       return gcra::Charge(parameters, state, cost);
     case Algorithm::kFixedWindow:
@@ -108,6 +111,8 @@ void Charge(const Parameters& parameters, BucketState& state, Microtokens cost) 
       return exact_window::Charge(state, cost);
   }
 }
+
+}  // namespace other_algorithms
 
 bool IsFull(const Parameters& parameters, const Moment& moment, const BucketState& state) {
   switch (parameters.algorithm) {
@@ -138,9 +143,15 @@ Level LevelOf(const Parameters& parameters, const Moment& moment, const BucketSt
       const Int128 over = (static_cast<Int128>(parameters.capacity) - whole) * parameters.refill.per_ns - backlog;
       return {whole, static_cast<std::int64_t>(over), parameters.refill.per_ns};
     }
-    default:
+    case Algorithm::kFixedWindow:
       return {whole, 0, 1};
+    case Algorithm::kSlidingWindow:
+    case Algorithm::kExactWindow:
+      // A window that holds more than its count, because the count was lowered, makes up for it when the window has
+      // passed. That is no debt: paid back at another limit's rate it could shut a key out for years.
+      return {std::max<Microtokens>(0, whole), 0, 1};
   }
+  return {0, 0, 1};
 }
 
 // The level under new parameters, by the formula of **Settled change**.

@@ -21,29 +21,56 @@
 #include "server/limiter/bucket_state.h"
 #include "server/limiter/moment.h"
 #include "server/limiter/parameters.h"
+#include "server/limiter/token_bucket.h"
 
 namespace ebbgate {
+
+// The algorithms beside token_bucket, whose few instructions are inlined below: nearly every decision is one of its.
+namespace other_algorithms {
+void Advance(const Parameters& parameters, const Moment& moment, BucketState& state);
+Microtokens Available(const Parameters& parameters, const Moment& moment, const BucketState& state);
+std::int64_t WaitNs(const Parameters& parameters, const Moment& moment, const BucketState& state, Microtokens cost);
+std::int64_t ResetNs(const Parameters& parameters, const Moment& moment, const BucketState& state);
+void Charge(const Parameters& parameters, BucketState& state, Microtokens cost);
+}  // namespace other_algorithms
 
 // A bucket that nothing was taken from, at moment.mono_ns.
 BucketState FullBucket(const Parameters& parameters, const Moment& moment);
 
 // Brings `state` forward to the moment; a moment behind state.last_ns counts as state.last_ns (**One clock**).
-void Advance(const Parameters& parameters, const Moment& moment, BucketState& state);
+inline void Advance(const Parameters& parameters, const Moment& moment, BucketState& state) {
+  if (parameters.algorithm == Algorithm::kTokenBucket) return token_bucket::Advance(parameters, moment, state);
+  return other_algorithms::Advance(parameters, moment, state);
+}
 
 // The functions from here on take a state that was advanced to `moment`.
 
 // The largest cost that fits now; negative in debt.
-Microtokens Available(const Parameters& parameters, const Moment& moment, const BucketState& state);
+inline Microtokens Available(const Parameters& parameters, const Moment& moment, const BucketState& state) {
+  if (parameters.algorithm == Algorithm::kTokenBucket) return token_bucket::Available(state);
+  return other_algorithms::Available(parameters, moment, state);
+}
 
 // The exact time after which `cost` fits if nothing else comes; 0 if it fits now. Pre: 0 <= cost <= capacity (above it
 // no wait helps: **Never**).
-std::int64_t WaitNs(const Parameters& parameters, const Moment& moment, const BucketState& state, Microtokens cost);
+inline std::int64_t WaitNs(const Parameters& parameters, const Moment& moment, const BucketState& state,
+                           Microtokens cost) {
+  if (parameters.algorithm == Algorithm::kTokenBucket) return token_bucket::WaitNs(parameters, state, cost);
+  return other_algorithms::WaitNs(parameters, moment, state, cost);
+}
 
 // Until the bucket is full, or the window has turned.
-std::int64_t ResetNs(const Parameters& parameters, const Moment& moment, const BucketState& state);
+inline std::int64_t ResetNs(const Parameters& parameters, const Moment& moment, const BucketState& state) {
+  if (parameters.algorithm == Algorithm::kTokenBucket)
+    return token_bucket::WaitNs(parameters, state, parameters.capacity);
+  return other_algorithms::ResetNs(parameters, moment, state);
+}
 
 // Takes `cost`. Pre: 0 < cost <= Available. May allocate for exact_window only: at most GrowthBytes.
-void Charge(const Parameters& parameters, BucketState& state, Microtokens cost);
+inline void Charge(const Parameters& parameters, BucketState& state, Microtokens cost) {
+  if (parameters.algorithm == Algorithm::kTokenBucket) return token_bucket::Charge(state, cost);
+  return other_algorithms::Charge(parameters, state, cost);
+}
 
 // Whether the state cannot be told from FullBucket, so that it may be forgotten (**Forget only full**).
 bool IsFull(const Parameters& parameters, const Moment& moment, const BucketState& state);
