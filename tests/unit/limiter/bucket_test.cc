@@ -166,14 +166,31 @@ TEST(SettledChange, TheSameRateWrittenOtherwiseKeepsTheWholeFraction) {
 }
 
 TEST(SettledChange, DebtIsNeitherForgivenNorDeepened) {
+  const Algorithm without_window[] = {Algorithm::kTokenBucket, Algorithm::kGcra, Algorithm::kFixedWindow};
   for (const Algorithm from : {Algorithm::kTokenBucket, Algorithm::kGcra}) {
-    for (const Algorithm to : kAll) {
+    for (const Algorithm to : without_window) {
       CoreBucket bucket(TenOf(from), At(0));
       Charge(bucket.parameters(), bucket.mutable_state(), FromTokens(14));
       bucket.Change(TenOf(to, 5), At(0));
       EXPECT_EQ(bucket.AvailableAt(At(0)), -FromTokens(4)) << Name(from) << " to " << Name(to);
       bucket.Change(TenOf(from, 50), At(0));
       EXPECT_EQ(bucket.AvailableAt(At(0)), -FromTokens(4)) << Name(from) << " to " << Name(to) << " and back";
+    }
+  }
+}
+
+TEST(SettledChange, WhatAWindowHoldsAboveALoweredCountIsNoDebtElsewhere) {
+  for (const Algorithm from : {Algorithm::kSlidingWindow, Algorithm::kExactWindow}) {
+    for (const Algorithm to : kAll) {
+      if (to == from) continue;
+      CoreBucket bucket(TenOf(from, 1000), At(0));
+      EXPECT_EQ(bucket.Admitted(At(0), 1000), 1000);
+      bucket.Change(TenOf(from, 2), At(0));
+      EXPECT_EQ(bucket.AvailableAt(At(0)), -FromTokens(998)) << Name(from);
+      // min(level, new b) of nothing is nothing: at a token a second, 2 are back after 2 s and not after 1,000.
+      bucket.Change(TenOf(to, 2), At(0));
+      EXPECT_EQ(bucket.AvailableAt(At(0)), 0) << Name(from) << " to " << Name(to);
+      EXPECT_TRUE(bucket.FullAt(At(20 * kSecond))) << Name(from) << " to " << Name(to);
     }
   }
 }
