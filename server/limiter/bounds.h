@@ -87,6 +87,24 @@ inline constexpr std::int64_t kDefaultWallStepHoldNs = 10LL * 1'000'000'000;
 // Two clocks cannot be read at one instant; differences below this are noise, not steps.
 inline constexpr std::int64_t kWallStepToleranceNs = 50'000'000;
 
+// --- Process ---------------------------------------------------------------------------------------------------------
+
+// Addresses for calls; one for each network and a socket or two are plenty.
+inline constexpr std::size_t kMaxListeners = 16;
+// Threads that serve calls; beyond the cores they only wait for each other.
+inline constexpr std::int64_t kMaxThreads = 256;
+// Calls in flight unless configured otherwise (some 10 KiB each, so 100 MB at worst), and the most that may be.
+inline constexpr std::int64_t kDefaultMaxCallsInFlight = 10'000;
+inline constexpr std::int64_t kMaxCallsInFlight = 1'000'000;
+// Request ids and bytes that may be configured: more than machines have.
+inline constexpr std::int64_t kMaxRequestIds = 1'000'000'000;
+inline constexpr std::int64_t kMinStoreBytes = 1LL << 20;
+inline constexpr std::int64_t kMaxStoreBytes = 1LL << 46;
+// Waits that may be configured (dedupe window, drain, age of a connection); a day is longer than any that makes sense.
+inline constexpr std::int64_t kMaxSettingNs = 24LL * 3600 * 1'000'000'000;
+// A certificate chain or a bundle of authorities; the public ones together take 200 KiB.
+inline constexpr std::size_t kMaxPemFileBytes = 1024 * 1024;
+
 // --- Operations ------------------------------------------------------------------------------------------------------
 
 // A value in a log line; a longer one is cut, so that no caller decides how large a log grows.

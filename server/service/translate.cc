@@ -27,20 +27,6 @@ std::int64_t RetryDelayNs(ErrorReason reason) {
   }
 }
 
-v1::Reason ToWire(Reason reason) {
-  switch (reason) {
-    case Reason::kAllowed:
-      return v1::ALLOWED;
-    case Reason::kShadowed:
-      return v1::SHADOWED;
-    case Reason::kQuotaExceeded:
-      return v1::QUOTA_EXCEEDED;
-    case Reason::kCostExceedsCapacity:
-      return v1::COST_EXCEEDS_CAPACITY;
-  }
-  return v1::REASON_UNSPECIFIED;
-}
-
 // One charge more than is allowed is enough for the engine to say so.
 int ChargesToCarry(const v1::ShouldAllowRequest& request) {
   return std::min(request.charges_size(), static_cast<int>(kMaxChargesPerCall) + 1);
@@ -64,15 +50,29 @@ CallRequest Append(const v1::ShouldAllowRequest& request, std::vector<ChargeRequ
   return call;
 }
 
-std::shared_ptr<const CallError> BatchError(absl::string_view message) {
-  return std::make_shared<const CallError>(CallError{ErrorReason::kInvalidField, "calls", std::string(message)});
-}
-
 void PackDetail(const google::protobuf::Message& detail, google::rpc::Status& status) {
   status.add_details()->PackFrom(detail);
 }
 
 }  // namespace
+
+v1::Reason ToWire(Reason reason) {
+  switch (reason) {
+    case Reason::kAllowed:
+      return v1::ALLOWED;
+    case Reason::kShadowed:
+      return v1::SHADOWED;
+    case Reason::kQuotaExceeded:
+      return v1::QUOTA_EXCEEDED;
+    case Reason::kCostExceedsCapacity:
+      return v1::COST_EXCEEDS_CAPACITY;
+  }
+  return v1::REASON_UNSPECIFIED;
+}
+
+v1::OnUnavailable ToWire(OnUnavailable advice) {
+  return advice == OnUnavailable::kAllow ? v1::ON_UNAVAILABLE_ALLOW : v1::ON_UNAVAILABLE_DENY;
+}
 
 void ToWire(std::int64_t ns, google::protobuf::Duration& duration) {
   duration.set_seconds(ns / kNsPerSecond);
@@ -101,36 +101,7 @@ void ToWire(const CallRequest& call, const CallAnswer& answer, v1::ShouldAllowRe
     ToWire(charge.reset_after_ns, *result.mutable_reset_after());
     result.set_reason(ToWire(charge.reason));
     result.set_tightest(charge.tightest);
-    result.set_on_unavailable(charge.on_unavailable == OnUnavailable::kAllow ? v1::ON_UNAVAILABLE_ALLOW
-                                                                             : v1::ON_UNAVAILABLE_DENY);
-  }
-}
-
-std::shared_ptr<const CallError> BatchCall::Load(const v1::ShouldAllowBatchRequest& request) {
-  charges_.clear();
-  calls_.clear();
-  const auto count = static_cast<std::size_t>(request.calls_size());
-  if (count == 0) return BatchError("a batch holds at least one call");
-  if (count > kMaxCallsPerBatch) {
-    return BatchError(absl::StrCat("a batch holds at most ", kMaxCallsPerBatch, " calls, this one has ", count));
-  }
-  std::size_t charges = 0;
-  for (const v1::ShouldAllowRequest& call : request.calls()) charges += static_cast<std::size_t>(ChargesToCarry(call));
-  charges_.reserve(charges);
-  for (const v1::ShouldAllowRequest& call : request.calls()) calls_.push_back(Append(call, charges_));
-  if (answers_.size() < count) answers_.resize(count);
-  return nullptr;
-}
-
-void BatchCall::ToWire(v1::ShouldAllowBatchResponse& response) const {
-  response.mutable_outcomes()->Reserve(static_cast<int>(calls_.size()));
-  for (std::size_t i = 0; i < calls_.size(); ++i) {
-    v1::ShouldAllowOutcome& outcome = *response.add_outcomes();
-    if (answers_[i].error != nullptr) {
-      ToRpcStatus(*answers_[i].error, absl::StrCat("calls[", i, "]."), *outcome.mutable_error());
-    } else {
-      ebbgate::ToWire(calls_[i], answers_[i], *outcome.mutable_response());
-    }
+    result.set_on_unavailable(ToWire(charge.on_unavailable));
   }
 }
 

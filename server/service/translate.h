@@ -29,29 +29,14 @@ CallRequest FromWire(const v1::ShouldAllowRequest& request, std::vector<ChargeRe
 // Pre: `answer` has no error, and is the engine's answer to `call`; `response` is empty.
 void ToWire(const CallRequest& call, const CallAnswer& answer, v1::ShouldAllowResponse& response);
 
-// Calls that travel in one message, with the room for their answers.
-class BatchCall {
- public:
-  // Takes over what `request` asks. An error refuses the batch as a whole: none or too many calls.
-  std::shared_ptr<const CallError> Load(const v1::ShouldAllowBatchRequest& request);
-
-  absl::Span<const CallRequest> calls() const { return calls_; }
-  absl::Span<CallAnswer> answers() { return absl::MakeSpan(answers_.data(), calls_.size()); }
-
-  // Pre: the engine answered; `response` is empty.
-  void ToWire(v1::ShouldAllowBatchResponse& response) const;
-
- private:
-  std::vector<ChargeRequest> charges_;
-  std::vector<CallRequest> calls_;
-  std::vector<CallAnswer> answers_;  // perhaps more than calls: its elements keep their memory
-};
-
 // The error with its details, as gRPC sends them: google.rpc.Status in the trailing metadata.
 grpc::Status ToGrpcStatus(const CallError& error);
 
 // The same as a message of its own. `field_prefix`, such as "calls[3].", goes before the name of the field.
 void ToRpcStatus(const CallError& error, absl::string_view field_prefix, google::rpc::Status& status);
+
+v1::Reason ToWire(Reason reason);
+v1::OnUnavailable ToWire(OnUnavailable advice);
 
 // Exact. Pre: ns >= 0.
 void ToWire(std::int64_t ns, google::protobuf::Duration& duration);
