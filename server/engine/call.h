@@ -16,16 +16,16 @@
 namespace ebbgate {
 
 struct ChargeRequest {
-  absl::string_view limit;
-  absl::string_view key;
+  absl::string_view limit = {};
+  absl::string_view key = {};
   // Whole tokens; absent: the limit's default. 0 looks and takes nothing.
-  std::optional<std::int64_t> cost;
+  std::optional<std::int64_t> cost = std::nullopt;
 };
 
 // Views only: what they point at must outlive the call.
 struct CallRequest {
-  absl::Span<const ChargeRequest> charges;
-  absl::string_view request_id;
+  absl::Span<const ChargeRequest> charges = {};
+  absl::string_view request_id = {};
   bool peek = false;
 };
 

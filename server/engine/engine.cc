@@ -90,6 +90,7 @@ class Engine::Impl {
   bool ResolveCharge(const LimitTable& table, const ChargeRequest& charge, std::size_t i, ResolvedCharge& resolved,
                      CallAnswer& answer);
   void CountFailed(const LimitTable& table, const CallRequest& call);
+  bool CountOneFailed(const LimitTable& table, absl::string_view name);
 
   void DecideNow(const CallRequest& call, CallAnswer& answer);
   void DecideOnLedger(Ledger& ledger, const LimitTable& table, const CallRequest& call,
@@ -101,6 +102,7 @@ class Engine::Impl {
 
   absl::StatusOr<ResolvedCharge> Locate(const LimitTable& table, absl::string_view limit, absl::string_view key);
   void SettleAll(const LimitTable& table);
+  bool SumTallies(const LimitTable& table, std::vector<Tally>& sums);
   void FreeAllState();
 
   const EngineOptions options_;
@@ -113,7 +115,9 @@ class Engine::Impl {
   std::atomic<std::uint64_t> unknown_limit_{0};
   std::atomic<std::uint64_t> invalid_calls_{0};
   std::atomic<std::uint64_t> limit_changes_{0};
-  std::uint32_t maintain_shard_ = 0;
+
+  Mutex maintain_mutex_;
+  std::uint32_t maintain_shard_ ABSL_GUARDED_BY(maintain_mutex_) = 0;
 
   Mutex install_mutex_;
   mutable Mutex table_mutex_;
@@ -312,15 +316,30 @@ bool Engine::Impl::Resolve(const LimitTable& table, const CallRequest& call, Cal
 void Engine::Impl::CountFailed(const LimitTable& table, const CallRequest& call) {
   const std::size_t n = std::min(call.charges.size(), kMaxChargesPerCall);
   for (std::size_t i = 0; i < n; ++i) {
-    const CompiledLimit* limit = table.Find(call.charges[i].limit);
-    if (limit == nullptr) continue;
-    // Any shard will do; one that follows from the limit keeps them apart.
-    const std::uint32_t shard_number = limit->id % kShards;
-    Shard& shard = store_.shard(shard_number);
-    ShardLocks lock(store_, OneShard(shard_number));
-    shard.AssertHeld();
-    if (generation_.load(std::memory_order_relaxed) == table.generation()) ++shard.tally(limit->id).failed;
+    bool counted = CountOneFailed(table, call.charges[i].limit);
+    while (!counted) {  // Not by Table(): the caller still reads the one it has.
+      std::shared_ptr<const LimitTable> in_force;
+      {
+        MutexLock lock(table_mutex_);
+        in_force = table_;
+      }
+      counted = CountOneFailed(*in_force, call.charges[i].limit);
+    }
   }
+}
+
+// False if the limits changed meanwhile.
+bool Engine::Impl::CountOneFailed(const LimitTable& table, absl::string_view name) {
+  const CompiledLimit* limit = table.Find(name);
+  if (limit == nullptr) return true;
+  // Any shard will do; one that follows from the limit keeps them apart.
+  const std::uint32_t shard_number = limit->id % kShards;
+  Shard& shard = store_.shard(shard_number);
+  ShardLocks lock(store_, OneShard(shard_number));
+  shard.AssertHeld();
+  if (generation_.load(std::memory_order_relaxed) != table.generation()) return false;
+  ++shard.tally(limit->id).failed;
+  return true;
 }
 
 // --- Deciding --------------------------------------------------------------------------------------------------------
@@ -445,6 +464,8 @@ void Engine::Impl::DecideChunk(absl::Span<PreparedCall> chunk, absl::Span<const 
         call.first_charge = static_cast<std::uint32_t>(charges.size());
         call.generation = table.generation();
         call.charges = Resolve(table, calls[call.index], answers[call.index], charges) ? 1 : 0;
+        // A limit that was unknown before, and had no shard, may have one now.
+        if (call.charges != 0) call.shard = charges[call.first_charge].shard;
       }
       if (call.charges != 0) shards |= OneShard(call.shard);
     }
@@ -549,6 +570,7 @@ absl::StatusOr<bool> Engine::Impl::Reset(absl::string_view limit, absl::string_v
 }
 
 void Engine::Impl::Maintain() {
+  MutexLock one_at_a_time(maintain_mutex_);
   wall_clock_.Observe(time_.MonotonicNs(), time_.WallNs());
   store_.pool().PrepareSpare();
   request_ids_.Expire(time_.MonotonicNs());
@@ -572,17 +594,25 @@ void Engine::Impl::Maintain() {
   }
 }
 
-EngineCounters Engine::Impl::Counters() {
-  const LimitTable& table = Table();
-  EngineCounters counters;
-  std::vector<Tally> sums(table.ids());
+// False if the limits changed meanwhile, so that numbers may mean other limits.
+bool Engine::Impl::SumTallies(const LimitTable& table, std::vector<Tally>& sums) {
+  sums.assign(table.ids(), Tally{});
   for (std::uint32_t i = 0; i < kShards; ++i) {
     Shard& shard = store_.shard(i);
     ShardLocks lock(store_, OneShard(i));
     shard.AssertHeld();
-    if (generation_.load(std::memory_order_relaxed) != table.generation()) return Counters();  // Once more.
+    if (generation_.load(std::memory_order_relaxed) != table.generation()) return false;
     for (std::uint32_t id = 0; id < table.ids(); ++id) sums[id] += shard.tally(id);
   }
+  return true;
+}
+
+EngineCounters Engine::Impl::Counters() {
+  EngineCounters counters;
+  std::vector<Tally> sums;
+  const LimitTable* in_force = &Table();
+  while (!SumTallies(*in_force, sums)) in_force = &Table();
+  const LimitTable& table = *in_force;
   const auto add = [&](const CompiledLimit& limit) {
     const Tally& sum = sums[limit.id];
     counters.limits.push_back({limit.config->name, sum.allowed, sum.denied, sum.failed, sum.peeked, sum.admitted_cost,
