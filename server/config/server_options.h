@@ -18,6 +18,8 @@
 #include "absl/status/statusor.h"
 #include "server/config/listen_address.h"
 #include "server/engine/engine.h"
+#include "server/limiter/amount.h"
+#include "server/limiter/bounds.h"
 
 namespace ebbgate {
 
@@ -31,12 +33,15 @@ struct TlsFiles {
   bool enabled() const { return !cert.empty(); }
 };
 
-// Valid as returned by ParseServerOptions: addresses parse, files were readable and match, numbers are in range.
+// Valid as returned by ParseServerOptions: addresses parse, files were readable and match, numbers are in range. Made
+// by hand, it holds the defaults, and neither limits nor listeners.
 struct ServerOptions {
   // Text asked for by --help, --version or --print-config: print it and exit with 0. The rest then means nothing.
   std::optional<std::string> print_and_exit;
   // --check-config: load the limits too, say what is wrong or that all is well, and exit.
   bool check_config = false;
+  // --print-config: see print_and_exit.
+  bool print_config = false;
 
   // The limits file. Never empty.
   std::string limits;
@@ -54,17 +59,17 @@ struct ServerOptions {
 
   EngineOptions engine;
 
-  int threads = 1;                         // completion queues and the threads that serve them
-  std::int64_t max_calls_in_flight = 0;    // beyond: UNAVAILABLE at once
-  std::int64_t max_connection_age_ns = 0;  // TCP only; 0: for ever
+  int threads = 1;                                              // completion queues and the threads that serve them
+  std::int64_t max_calls_in_flight = kDefaultMaxCallsInFlight;  // beyond: UNAVAILABLE at once
+  std::int64_t max_connection_age_ns = 10 * 60 * kNsPerSecond;  // TCP only; 0: for ever
 
   // On SIGTERM: health says NOT_SERVING, then calls are still served for drain_delay_ns, then those in flight may take
-  // drain_timeout_ns to finish.
-  std::int64_t drain_delay_ns = 0;
-  std::int64_t drain_timeout_ns = 0;
+  // drain_timeout_ns to finish. Together they fit the 30 s that Kubernetes gives a pod.
+  std::int64_t drain_delay_ns = 5 * kNsPerSecond;
+  std::int64_t drain_timeout_ns = 20 * kNsPerSecond;
 
   LogFormat log_format = LogFormat::kText;
-  std::string log_level;  // debug, info, warning or error: names that spdlog knows
+  std::string log_level = "info";  // debug, info, warning or error: names that spdlog knows
 
   // Whether the call listeners offer server reflection: as set, else only while all of them are local.
   bool reflection_on() const;
