@@ -1,12 +1,10 @@
 #include "client/cli/app.h"
 
-#include <algorithm>
 #include <exception>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
-#include "client/cli/json.h"
-#include "client/cli/text.h"
+#include "client/cli/split_charges.h"
 
 namespace ebbgate::client {
 namespace {
@@ -52,7 +50,7 @@ std::optional<TlsFiles> GlobalFlags::Tls() const {
 CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& summary, const std::string& more) {
   CLI::App* command = app.add_subcommand(name, summary);
   command->fallthrough();
-  command->footer(more);
+  command->footer(more + "Flags of all commands, such as --server and --json: 'ebbgate --help'.\n");
   return command;
 }
 
@@ -69,34 +67,21 @@ CLI::Option* AddDuration(CLI::App& app, const std::string& name, absl::Duration&
       ->default_str(absl::FormatDuration(value));
 }
 
-int Fail(Session& session, const absl::Status& error, absl::string_view address) {
-  const std::string code = absl::StatusCodeToString(error.code());
-  if (session.flags.json) {
-    JsonWriter json(session.out);
-    json.BeginObject().Key("error").Value(code).Key("message").Value(error.message());
-    json.EndObject();
-    session.out << "\n";
-    return kExitError;
-  }
-  session.err << "error: " << Printable(error.message()) << " (" << code << ")\n";
-  if (error.code() == absl::StatusCode::kUnavailable && !address.empty()) {
-    session.err << "  Is a server running at " << address
-                << "? Start one with 'ebbgated --limits FILE', or name another with --server, --admin or the\n"
-                   "  variables EBBGATE_SERVER and EBBGATE_ADMIN.\n";
-  }
-  return kExitError;
-}
-
 int RunCommandLine(const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
-  Session session{.out = out, .err = err, .flags = {}};
+  Session session{.out = out, .err = err, .flags = {}, .more_charges = {}};
   CLI::App app(kAbout, "ebbgate");
   app.footer(kExamples);
   app.set_version_flag("--version", std::string("ebbgate ") + EBBGATE_VERSION);
   app.require_subcommand(1);
   AddGlobalFlags(app, session.flags);
-  AddLoad(app, session);
+  for (const auto add : {AddCheck, AddInspect, AddReset, AddLimits, AddReload, AddLint, AddLoad, AddHealth}) {
+    add(app, session);
+  }
+  absl::StatusOr<SplitArguments> split = SplitCharges(args);
+  if (!split.ok()) return Fail(session, split.status());
+  session.more_charges = std::move(split->charges);
   try {
-    std::vector<std::string> reversed(args.rbegin(), args.rend());
+    std::vector<std::string> reversed(split->rest.rbegin(), split->rest.rend());
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
     return app.exit(error, out, err) == 0 ? kExitOk : kExitError;

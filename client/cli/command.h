@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "client/client.h"
 #include "client/tls_files.h"
 
 namespace ebbgate::client {
@@ -39,10 +40,19 @@ struct Session {
   std::ostream& out;
   std::ostream& err;
   GlobalFlags flags;
+  // Of `check`: the charges after the first, which `--and` introduced (see split_charges.h).
+  std::vector<Charge> more_charges;
   int exit_code = kExitOk;
 };
 
+void AddCheck(CLI::App& app, Session& session);
+void AddHealth(CLI::App& app, Session& session);
+void AddInspect(CLI::App& app, Session& session);
+void AddLimits(CLI::App& app, Session& session);
+void AddLint(CLI::App& app, Session& session);
 void AddLoad(CLI::App& app, Session& session);
+void AddReload(CLI::App& app, Session& session);
+void AddReset(CLI::App& app, Session& session);
 
 // A subcommand that takes the global flags too.
 CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& summary, const std::string& more);

@@ -1,0 +1,76 @@
+#include "client/cli/answer_text.h"
+
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+
+namespace ebbgate::client {
+namespace {
+
+std::string Verdict(bool allowed) { return allowed ? "allowed" : "denied"; }
+
+bool Fits(Reason reason) { return reason == Reason::kAllowed; }
+
+// "3 of 4 left, full in 500ms".
+std::string State(const ChargeAnswer& charge) {
+  std::string text = absl::StrCat(Grouped(charge.remaining), " of ", Grouped(charge.capacity), " left");
+  if (charge.reason == Reason::kShadowed) absl::StrAppend(&text, ", would be denied but for shadow mode");
+  if (charge.reason == Reason::kCostExceedsCapacity) absl::StrAppend(&text, ", costs more than it can ever hold");
+  if (charge.retry_after.has_value()) {
+    absl::StrAppend(&text, ", retry in ", absl::FormatDuration(*charge.retry_after));
+  }
+  if (charge.reset_after > absl::ZeroDuration()) {
+    absl::StrAppend(&text, ", full in ", absl::FormatDuration(charge.reset_after));
+  }
+  return text;
+}
+
+std::string Overall(const Answer& answer) {
+  if (answer.reason == Reason::kCostExceedsCapacity) return "never: one of the costs is above its capacity";
+  if (answer.retry_after.has_value()) return absl::StrCat("retry in ", absl::FormatDuration(*answer.retry_after));
+  if (answer.reason == Reason::kShadowed) return "but for shadow mode it would be denied";
+  return "";
+}
+
+}  // namespace
+
+std::string AnswerText(const Call& call, const Answer& answer) {
+  std::ostringstream out;
+  const bool one = answer.charges.size() == 1;
+  Table head;
+  head.Row({Verdict(answer.allowed) + " ", one ? State(answer.charges[0]) : Overall(answer),
+            answer.replayed ? "(the answer of an earlier call with this id)" : ""});
+  head.Print(out);
+  if (one) return out.str();
+  Table table;
+  for (std::size_t i = 0; i < answer.charges.size(); ++i) {
+    const ChargeAnswer& charge = answer.charges[i];
+    table.Row({Printable(charge.limit), Printable(call.charges[i].key),
+               Verdict(Fits(charge.reason) || charge.reason == Reason::kShadowed), State(charge)});
+  }
+  table.Print(out, "  ");
+  return out.str();
+}
+
+std::string AnswerJson(const Call& call, const Answer& answer) {
+  std::ostringstream out;
+  JsonWriter json(out);
+  json.BeginObject().Key("allowed").Value(answer.allowed).Key("reason").Value(Name(answer.reason));
+  if (answer.retry_after.has_value()) json.Key("retry_after").Value(*answer.retry_after);
+  json.Key("replayed").Value(answer.replayed).Key("charges").BeginArray();
+  for (std::size_t i = 0; i < answer.charges.size(); ++i) {
+    const ChargeAnswer& charge = answer.charges[i];
+    json.BeginObject().Key("limit").Value(charge.limit).Key("key").Value(call.charges[i].key);
+    json.Key("reason").Value(Name(charge.reason)).Key("remaining").Value(charge.remaining);
+    json.Key("capacity").Value(charge.capacity);
+    if (charge.retry_after.has_value()) json.Key("retry_after").Value(*charge.retry_after);
+    json.Key("reset_after").Value(charge.reset_after).Key("tightest").Value(charge.tightest).EndObject();
+  }
+  json.EndArray().EndObject();
+  out << "\n";
+  return out.str();
+}
+
+}  // namespace ebbgate::client
