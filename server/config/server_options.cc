@@ -30,7 +30,10 @@ constexpr absl::string_view kHelp = "help";
 constexpr absl::string_view kVersion = "version";
 constexpr const char* kConfigVariable = "EBBGATE_CONFIG";
 
-// What the command line says: the values of each flag that was given.
+// --- The command line
+// -------------------------------------------------------------------------------------------------
+
+// What it says: the values of each flag that was given.
 using Flags = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 std::vector<absl::string_view> FlagNames() {
@@ -80,10 +83,8 @@ absl::StatusOr<Flags> ParseFlags(int argc, const char* const* argv) {
   return flags;
 }
 
-// The file's settings by name, each with its values and where it stands. Faults are added to `errors`.
-struct FromFile {
-  std::map<absl::string_view, SettingSource> settings;
-};
+// --- The file
+// ---------------------------------------------------------------------------------------------------------
 
 std::vector<std::string> ValuesOf(const YamlNode& node, const Setting& setting, absl::string_view path,
                                   Faults& faults) {
@@ -104,7 +105,7 @@ std::vector<std::string> ValuesOf(const YamlNode& node, const Setting& setting, 
   return values;
 }
 
-void ReadFileSettings(const YamlNode& root, Faults& faults, FromFile& out) {
+void ReadFileSettings(const YamlNode& root, Faults& faults, SettingSources& out) {
   const YamlFields fields(root, "", faults);
   std::vector<std::string> keys;
   for (const Setting& setting : Settings()) keys.push_back(KeyOf(setting));
@@ -127,14 +128,18 @@ void ReadFileSettings(const YamlNode& root, Faults& faults, FromFile& out) {
     std::vector<std::string> values = ValuesOf(*node, setting, key, faults);
     if (values.empty()) continue;
     const std::string place = absl::StrCat(faults.file(), ":", node->line);
-    out.settings[setting.name] = {
-        .values = std::move(values), .origin = place, .prefix = absl::StrCat(place, ": ", key)};
+    out[setting.name] = {.values = std::move(values), .origin = place, .prefix = absl::StrCat(place, ": ", key)};
   }
 }
 
-FromFile ReadConfigFile(const std::string& path, absl::string_view origin, std::vector<std::string>& errors) {
-  FromFile result;
-  const absl::StatusOr<std::string> text = ReadRegularFile(path, kMaxLimitsFileBytes);
+// The settings that stand in the file; what is wrong with it is added to `errors`.
+SettingSources ReadConfigFile(const std::string& path, absl::string_view origin, std::vector<std::string>& errors) {
+  SettingSources result;
+  // The path becomes part of messages and comments.
+  const bool readable = ValidUtf8Prefix(path) == path.size() && !HasControlCharacter(path);
+  const absl::StatusOr<std::string> text =
+      readable ? ReadRegularFile(path, kMaxLimitsFileBytes)
+               : absl::InvalidArgumentError(absl::StrCat(Quote(path), " is no path of plain text"));
   if (!text.ok()) {
     errors.push_back(absl::StrCat(origin, ": ", text.status().message()));
     return result;
@@ -145,6 +150,9 @@ FromFile ReadConfigFile(const std::string& path, absl::string_view origin, std::
   return result;
 }
 
+// --- All together
+// -----------------------------------------------------------------------------------------------------
+
 // The value of a variable, unless it is not set or empty.
 std::optional<std::string> Variable(const Getenv& getenv, const std::string& name) {
   const char* value = getenv(name.c_str());
@@ -153,7 +161,7 @@ std::optional<std::string> Variable(const Getenv& getenv, const std::string& nam
 }
 
 // Flag beats variable beats file beats default; the last has no values.
-SettingSource Choose(const Setting& setting, const Flags& flags, const Getenv& getenv, FromFile& file) {
+SettingSource Choose(const Setting& setting, const Flags& flags, const Getenv& getenv, SettingSources& file) {
   const std::string flag = absl::StrCat("--", setting.name);
   if (const auto given = flags.find(setting.name); !given->second.empty()) {
     return {.values = given->second, .origin = flag, .prefix = flag};
@@ -164,8 +172,7 @@ SettingSource Choose(const Setting& setting, const Flags& flags, const Getenv& g
     if (setting.repeatable) values = absl::StrSplit(*value, ',');
     return {.values = std::move(values), .origin = variable, .prefix = variable};
   }
-  if (const auto given = file.settings.find(setting.name); given != file.settings.end())
-    return std::move(given->second);
+  if (const auto given = file.find(setting.name); given != file.end()) return std::move(given->second);
   return {.values = {}, .origin = "default", .prefix = flag};
 }
 
@@ -188,7 +195,7 @@ absl::StatusOr<ServerOptions> Parse(int argc, const char* const* argv, const Get
     return options;
   }
   std::vector<std::string> errors;
-  FromFile file;
+  SettingSources file;
   const std::vector<std::string>& config = flags->at("config");
   if (config.size() > 1) errors.push_back("--config: is given more than once");
   if (!config.empty()) {
