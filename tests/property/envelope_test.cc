@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/property/concurrent_envelope.h"
 #include "tests/property/random.h"
 
 namespace ebbgate::testing {
@@ -43,6 +44,26 @@ TEST(EnvelopeChecker, KnowsTheEdge) {
   // A raised capacity holds for what begins after it; it adds nothing to what began before.
   EXPECT_TRUE(KeepsEnvelope({start, {0, 4}, {0, 0, 100, {2, 10}}, {5, 1}}));
   EXPECT_FALSE(KeepsEnvelope({start, {0, 4}, {0, 0, 100, {2, 10}}, {5, 2}}));
+}
+
+TEST(EnvelopeChecker, SpellsAgreeWithTryingEveryInterval) {
+  int kept = 0, broken = 0;
+  for (int history = 0; history < Times(5'000); ++history) {
+    SCOPED_TRACE(Again(Seed(), history));
+    Random random(Seed(), static_cast<std::uint64_t>(history));
+    std::vector<Spell> spells;
+    for (std::int64_t i = random.Between(1, 20); i > 0; --i) {
+      const std::int64_t before_ns = random.Between(-50, 100);
+      spells.push_back({before_ns, before_ns + random.Between(0, 20), random.Between(1, 9)});
+    }
+    const std::int64_t capacity = random.Between(9, 50);
+    const Rate refill = {random.Between(1, 9), random.Between(1, 9)};
+    const bool keeps = KeepsEnvelopeByForce(spells, capacity, refill);
+    ++(keeps ? kept : broken);
+    ASSERT_EQ(KeepsEnvelope(spells, capacity, refill), keeps);
+  }
+  EXPECT_GT(kept, 100);
+  EXPECT_GT(broken, 100);
 }
 
 TEST(WindowCheckers, OnePassAgreesWithTryingEveryInterval) {
