@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <array>
+
+#include "server/engine/engine_impl.h"
+#include "server/limiter/bounds.h"
+
+namespace ebbgate {
+namespace {
+
+// Calls decided under one taking of locks: enough to hide the latency of memory, few enough to keep others waiting for
+// microseconds only.
+constexpr std::size_t kCallsPerChunk = 64;
+
+}  // namespace
+
+EngineScratch& EngineScratch::OfThread() {
+  thread_local EngineScratch scratch;
+  return scratch;
+}
+
+void Engine::Impl::Decide(const CallRequest& call, CallAnswer& answer) {
+  if (call.request_id.empty() || call.peek || call.request_id.size() > kMaxRequestIdBytes) {
+    return DecideNow(call, answer);
+  }
+  answer.error = nullptr;
+  bool decided = false;
+  request_ids_.Once(call, time_.MonotonicNs(), answer, [&] {
+    decided = true;
+    DecideNow(call, answer);
+  });
+  if (!decided && answer.error != nullptr) {
+    if (answer.error->code() == absl::StatusCode::kInvalidArgument) {
+      invalid_calls_.fetch_add(1, std::memory_order_relaxed);
+    }
+    CountFailed(Table(), call);
+  }
+}
+
+void Engine::Impl::DecideNow(const CallRequest& call, CallAnswer& answer) {
+  std::vector<ResolvedCharge>& charges = EngineScratch::OfThread().charges;
+  for (;;) {
+    const LimitTable& table = Table();
+    charges.clear();
+    if (!Resolve(table, call, answer, charges)) return;
+    ShardSet shards = 0;
+    for (const ResolvedCharge& charge : charges) {
+      if (charge.limit != nullptr) shards |= OneShard(charge.shard);
+    }
+    bool done = false;
+    {
+      ShardLocks locks(store_, shards);
+      if (shards == 0 || generation_.load(std::memory_order_relaxed) == table.generation()) {
+        const Moment moment = Now();
+        Ledger ledger(store_, table, options_, moment, events_);
+        const std::int64_t keys_before = store_.budget().keys();
+        MakeRoomBefore(ledger, shards, charges.size());
+        done = ledger.Decide(charges, call.peek, answer);
+        if (!done)
+          answer.error = MakeCallError(ErrorReason::kStoreFull, "", "no memory is left for another key; ask later");
+        ExpireAfter(ledger, shards, keys_before);
+        if (!done) break;
+      }
+    }
+    if (done) return;
+  }
+  CountFailed(Table(), call);
+}
+
+// A few entries of each shard in use for every key that was added, so that forgetting keeps pace without a pause.
+void Engine::Impl::ExpireAfter(Ledger& ledger, ShardSet shards, std::int64_t keys_before) {
+  if (store_.budget().keys() <= keys_before) return;
+  for (ShardSet rest = shards; rest != 0; rest &= rest - 1) {
+    Shard& shard = store_.shard(ShardLocks::First(rest));
+    shard.AssertHeld();
+    ledger.ExpireSome(shard, shard.expiry_cursor(), kExpiryStepsPerInsert, kMinIdleNs);
+  }
+}
+
+// Before a decision and not in its midst: entries that it uses must stay.
+void Engine::Impl::MakeRoomBefore(Ledger& ledger, ShardSet shards, std::size_t calls) {
+  if (!store_.budget().NearlyFull(static_cast<std::int64_t>(calls))) return;
+  for (ShardSet rest = shards; rest != 0; rest &= rest - 1) {
+    Shard& shard = store_.shard(ShardLocks::First(rest));
+    shard.AssertHeld();
+    ledger.ExpireSome(shard, shard.expiry_cursor(), kExpiryStepsWhenFull, 0);
+  }
+}
+
+void Engine::Impl::DecideBatch(absl::Span<const CallRequest> calls, absl::Span<CallAnswer> answers) {
+  // Runs of calls with one charge and no request id are grouped by shard; any other call is decided between them, so
+  // that each finds the state that the calls before it left.
+  const auto groups = [](const CallRequest& call) { return call.charges.size() == 1 && call.request_id.empty(); };
+  for (std::size_t i = 0; i < calls.size();) {
+    std::size_t end = i;
+    while (end < calls.size() && groups(calls[end])) ++end;
+    if (end - i > 1) {
+      DecideRun(calls.subspan(i, end - i), answers.subspan(i, end - i));
+      i = end;
+    } else {
+      Decide(calls[i], answers[i]);
+      ++i;
+    }
+  }
+}
+
+void Engine::Impl::DecideRun(absl::Span<const CallRequest> calls, absl::Span<CallAnswer> answers) {
+  EngineScratch& scratch = EngineScratch::OfThread();
+  scratch.charges.clear();
+  scratch.calls.clear();
+  const LimitTable& table = Table();
+  const std::uint64_t generation = table.generation();
+  std::array<std::uint32_t, kShards + 1> begins{};
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const auto first = static_cast<std::uint32_t>(scratch.charges.size());
+    if (!Resolve(table, calls[i], answers[i], scratch.charges)) continue;
+    const std::uint32_t shard = scratch.charges[first].shard;
+    scratch.calls.push_back({static_cast<std::uint32_t>(i), shard, generation, first, 1});
+    ++begins[shard + 1];
+  }
+  // Counting sort by shard; stable, so that calls on one key stay in order.
+  for (std::uint32_t shard = 0; shard < kShards; ++shard) begins[shard + 1] += begins[shard];
+  scratch.sorted.resize(scratch.calls.size());
+  for (const PreparedCall& call : scratch.calls) scratch.sorted[begins[call.shard]++] = call;
+  const absl::Span<PreparedCall> sorted = absl::MakeSpan(scratch.sorted);
+  for (std::size_t i = 0; i < sorted.size(); i += kCallsPerChunk) {
+    DecideChunk(sorted.subspan(i, kCallsPerChunk), calls, answers);
+  }
+}
+
+void Engine::Impl::DecideChunk(absl::Span<PreparedCall> chunk, absl::Span<const CallRequest> calls,
+                               absl::Span<CallAnswer> answers) {
+  std::vector<ResolvedCharge>& charges = EngineScratch::OfThread().charges;
+  for (;;) {
+    const LimitTable& table = Table();
+    ShardSet shards = 0;
+    for (PreparedCall& call : chunk) {
+      if (call.charges != 0 && call.generation != table.generation()) {  // The limits changed meanwhile.
+        call.first_charge = static_cast<std::uint32_t>(charges.size());
+        call.generation = table.generation();
+        call.charges = Resolve(table, calls[call.index], answers[call.index], charges) ? 1 : 0;
+        // A limit that was unknown before, and had no shard, may have one now.
+        if (call.charges != 0) call.shard = charges[call.first_charge].shard;
+      }
+      if (call.charges != 0) shards |= OneShard(call.shard);
+    }
+    ShardLocks locks(store_, shards);
+    if (generation_.load(std::memory_order_relaxed) != table.generation()) continue;
+    const Moment moment = Now();
+    Ledger ledger(store_, table, options_, moment, events_);
+    const std::int64_t keys_before = store_.budget().keys();
+    MakeRoomBefore(ledger, shards, chunk.size());
+    for (const PreparedCall& call : chunk) {
+      if (call.charges == 0) continue;
+      store_.shard(call.shard).AssertHeld();
+      store_.shard(call.shard).PrefetchIndex(charges[call.first_charge].hash);
+    }
+    for (const PreparedCall& call : chunk) {
+      if (call.charges == 0) continue;
+      store_.shard(call.shard).AssertHeld();
+      store_.shard(call.shard).PrefetchEntry(charges[call.first_charge].hash);
+    }
+    for (PreparedCall& call : chunk) {
+      if (call.charges == 0) continue;
+      const absl::Span<const ResolvedCharge> charge(&charges[call.first_charge], 1);
+      CallAnswer& answer = answers[call.index];
+      if (!ledger.Decide(charge, calls[call.index].peek, answer)) {
+        answer.error = MakeCallError(ErrorReason::kStoreFull, "", "no memory is left for another key; ask later");
+        store_.shard(call.shard).AssertHeld();
+        ++store_.shard(call.shard).tally(charge[0].limit->id).failed;
+      }
+    }
+    ExpireAfter(ledger, shards, keys_before);
+    return;
+  }
+}
+
+}  // namespace ebbgate
