@@ -108,7 +108,7 @@ class BadCalls(support.TestCase):
             (("check", "api", "alice", "--cost", "many"), "cost"),
             (("check", "nobody", "alice"), "nobody"),
             (("check", "api"), "KEY"),
-            (("no-such-command",), "no-such-command"),
+            (("no-such-command",), "subcommand"),
         ):
             with self.subTest(args=args):
                 done = self.server.cli(*args)

@@ -175,11 +175,11 @@ class Tls(support.TestCase):
 
     def serial(self, server):
         """The serial number of the certificate that the server shows."""
-        shown = subprocess.run(["openssl", "s_client", "-connect", server.call_address, "-alpn", "h2"], input="",
-                               capture_output=True, text=True, timeout=support.DEADLINE_S, check=False)
+        shown = subprocess.run(["openssl", "s_client", "-connect", server.call_address, "-alpn", "h2"], input=b"",
+                               capture_output=True, timeout=support.DEADLINE_S, check=False)
         read = subprocess.run(["openssl", "x509", "-noout", "-serial"], input=shown.stdout, capture_output=True,
-                              text=True, timeout=support.DEADLINE_S, check=False)
-        return read.stdout.strip().removeprefix("serial=")
+                              timeout=support.DEADLINE_S, check=False)
+        return read.stdout.decode().strip().removeprefix("serial=")
 
     def test_tls(self):
         server = self.tls_server()
@@ -209,7 +209,7 @@ class Tls(support.TestCase):
     def test_certificates_change_while_it_runs(self):
         server = self.tls_server()
         self.assertEqual(self.serial(server), "01")
-        # A pair that does not match is not taken: certificate and key are replaced one after the other.
+        # One after the other: in between they do not match, and the old pair stays in use.
         self.make_certificate("next", "authority", 0x77)
         os.rename(self.path("next.pem"), self.path("server.pem"))
         os.rename(self.path("next.key"), self.path("server.key"))

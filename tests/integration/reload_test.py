@@ -107,7 +107,7 @@ class Reload(support.TestCase):
         after = server.cli_json("inspect", "api", "alice")
         self.assertEqual(after["remaining"], before["remaining"])
         # 1 token an hour: what flowed back between the two looks is far below a token.
-        self.assertLess(int(after["levelMicrotokens"]) - int(before["levelMicrotokens"]), 100_000)
+        self.assertLess(int(after["level_microtokens"]) - int(before["level_microtokens"]), 100_000)
 
 
 if __name__ == "__main__":

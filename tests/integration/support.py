@@ -113,9 +113,9 @@ class Server:
         self.admin_address = f"127.0.0.1:{free_port()}"
         self.log_path = os.path.join(directory, "ebbgated.log")
         self.command = [*program, "--limits", self.limits_path, "--listen", self.call_address,
-                        "--ops-listen", self.ops_address, "--admin-listen", self.admin_address, "--drain-delay", "0s",
-                        *args]
-        self.env = environment(env)
+                        "--ops-listen", self.ops_address, "--admin-listen", self.admin_address, *args]
+        # Nobody balances calls here; a test about draining says otherwise by a flag.
+        self.env = environment({"EBBGATE_DRAIN_DELAY": "0s", **(env or {})})
         self.process = None
 
     def launch(self):

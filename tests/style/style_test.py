@@ -200,7 +200,7 @@ class Style(unittest.TestCase):
         faults = []
         for path in FILES:
             folder, name = os.path.split(path)
-            if not path.startswith("tests/") or not name.endswith(("_test.cc", "_test.py", "_fuzz.cc")):
+            if not path.startswith("tests/") or not name.endswith(("_test.cc", "_test.py", "_fuzzer.cc")):
                 continue
             registered = read(os.path.join(folder, "CMakeLists.txt")) if f"{folder}/CMakeLists.txt" in FILES else ""
             if name.removesuffix(".py") not in registered:
