@@ -3,8 +3,8 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/json.h"
 #include "client/cli/text.h"
+#include "client/json.h"
 
 namespace ebbgate::client {
 namespace {

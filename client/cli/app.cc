@@ -74,7 +74,8 @@ int RunCommandLine(const std::vector<std::string>& args, std::ostream& out, std:
   app.set_version_flag("--version", std::string("ebbgate ") + EBBGATE_VERSION);
   app.require_subcommand(1);
   AddGlobalFlags(app, session.flags);
-  for (const auto add : {AddCheck, AddInspect, AddReset, AddLimits, AddReload, AddLint, AddLoad, AddHealth}) {
+  for (const auto add :
+       {AddCheck, AddInspect, AddReset, AddLimits, AddReload, AddLint, AddReplay, AddLoad, AddHealth}) {
     add(app, session);
   }
   absl::StatusOr<SplitArguments> split = SplitCharges(args);

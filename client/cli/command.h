@@ -51,6 +51,7 @@ void AddInspect(CLI::App& app, Session& session);
 void AddLimits(CLI::App& app, Session& session);
 void AddLint(CLI::App& app, Session& session);
 void AddLoad(CLI::App& app, Session& session);
+void AddReplay(CLI::App& app, Session& session);
 void AddReload(CLI::App& app, Session& session);
 void AddReset(CLI::App& app, Session& session);
 

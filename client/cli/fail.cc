@@ -2,8 +2,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/command.h"
-#include "client/cli/json.h"
 #include "client/cli/text.h"
+#include "client/json.h"
 
 namespace ebbgate::client {
 namespace {

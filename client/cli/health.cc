@@ -3,7 +3,7 @@
 
 #include "client/channel.h"
 #include "client/cli/command.h"
-#include "client/cli/json.h"
+#include "client/json.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 
 namespace ebbgate::client {

@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/admin.h"
-#include "client/cli/json.h"
 #include "client/cli/text.h"
+#include "client/json.h"
 
 namespace ebbgate::client {
 namespace {

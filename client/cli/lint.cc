@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_split.h"
 #include "client/cli/command.h"
-#include "client/cli/json.h"
 #include "client/cli/text.h"
+#include "client/json.h"
 #include "server/config/limits_file.h"
 
 namespace ebbgate::client {

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/command.h"
-#include "client/cli/json.h"
 #include "client/cli/text.h"
+#include "client/json.h"
 #include "client/load/generator.h"
 
 namespace ebbgate::client {

@@ -2,8 +2,8 @@
 #include <memory>
 
 #include "client/cli/admin.h"
-#include "client/cli/json.h"
 #include "client/cli/text.h"
+#include "client/json.h"
 
 namespace ebbgate::client {
 namespace {

@@ -4,8 +4,8 @@
 //   json.BeginObject().Key("allowed").Value(true).EndObject();
 //
 // Not thread-safe. Invalid UTF-8 in a string is replaced, so that the output is always JSON.
-#ifndef EBBGATE_CLIENT_CLI_JSON_H_
-#define EBBGATE_CLIENT_CLI_JSON_H_
+#ifndef EBBGATE_CLIENT_JSON_H_
+#define EBBGATE_CLIENT_JSON_H_
 
 #include <cstdint>
 #include <ostream>
@@ -56,4 +56,4 @@ std::string JsonString(absl::string_view text);
 
 }  // namespace ebbgate::client
 
-#endif  // EBBGATE_CLIENT_CLI_JSON_H_
+#endif  // EBBGATE_CLIENT_JSON_H_

@@ -1,4 +1,4 @@
-#include "client/cli/json.h"
+#include "client/json.h"
 
 #include <cmath>
 
