@@ -9,12 +9,13 @@
 #include "ebbgate/v1/admin.pb.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/limiter/bounds.h"
-#include "server/service/translate.h"
+#include "server/service/call_codec.h"
+#include "server/service/error_details.h"
 
 namespace ebbgate {
 namespace {
 
-using google::protobuf::Duration;
+using google::protobuf::util::TimeUtil;
 
 CallError Error(ErrorReason reason, absl::string_view field, absl::string_view message) {
   return CallError{reason, std::string(field), std::string(message)};
@@ -25,8 +26,6 @@ CallError Translate(const absl::Status& status) {
   if (absl::IsNotFound(status)) return Error(ErrorReason::kUnknownLimit, "limit", status.message());
   return Error(ErrorReason::kInvalidField, "key", status.message());
 }
-
-void SetDuration(std::int64_t ns, Duration& duration) { ToWire(ns, duration); }
 
 // Answers one method whose messages are `Request` and `Response`, with `answer`, a grpc::Status(request, response).
 template <typename Request, typename Response, typename Answer>
@@ -70,9 +69,9 @@ grpc::Status InspectKey(const AdminParts& parts, const v1::InspectKeyRequest& re
   response.set_level_microtokens(found->level);
   response.set_capacity(found->capacity);
   response.set_remaining(found->remaining);
-  SetDuration(found->reset_after_ns, *response.mutable_reset_after());
+  *response.mutable_reset_after() = TimeUtil::NanosecondsToDuration(found->reset_after_ns);
   if (found->last_change_age_ns != kNoWait) {
-    SetDuration(found->last_change_age_ns, *response.mutable_last_change_age());
+    *response.mutable_last_change_age() = TimeUtil::NanosecondsToDuration(found->last_change_age_ns);
   }
   response.set_last_change_label(found->last_change_label);
   response.set_parameters(found->parameters);
@@ -120,8 +119,7 @@ void Describe(const Limit& limit, v1::LimitInfo& info) {
 grpc::Status ListLimits(const AdminParts& parts, const v1::ListLimitsRequest&, v1::ListLimitsResponse& response) {
   const LimitsInForce in_force = parts.engine.limits();
   response.set_generation(in_force.generation);
-  *response.mutable_loaded_at() =
-      google::protobuf::util::TimeUtil::NanosecondsToTimestamp(in_force.installed_at_wall_ns);
+  *response.mutable_loaded_at() = TimeUtil::NanosecondsToTimestamp(in_force.installed_at_wall_ns);
   for (const Limit& limit : *in_force.limits) Describe(limit, *response.add_limits());
   return grpc::Status::OK;
 }

@@ -4,10 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "ebbgate/v1/rate_limiter.pb.h"
 #include "server/limiter/amount.h"
 #include "server/limiter/bounds.h"
-#include "server/service/translate.h"
+#include "server/service/error_details.h"
 #include "server/service/utf8.h"
 #include "server/service/wire_reader.h"
 
@@ -91,6 +90,20 @@ CallFault DecodeCall(absl::string_view bytes, std::vector<ChargeRequest>& charge
   return reader.ok() ? nullptr : NotAMessage("");
 }
 
+v1::Reason ToWire(Reason reason) {
+  switch (reason) {
+    case Reason::kAllowed:
+      return v1::ALLOWED;
+    case Reason::kShadowed:
+      return v1::SHADOWED;
+    case Reason::kQuotaExceeded:
+      return v1::QUOTA_EXCEEDED;
+    case Reason::kCostExceedsCapacity:
+      return v1::COST_EXCEEDS_CAPACITY;
+  }
+  return v1::REASON_UNSPECIFIED;
+}
+
 void WriteDuration(std::uint32_t field, std::int64_t ns, WireWriter& writer) {
   const std::size_t end = writer.size();
   writer.Varint(Duration::kNanosFieldNumber, static_cast<std::uint64_t>(ns % kNsPerSecond));
@@ -144,6 +157,10 @@ void WriteError(std::size_t index, const CallError& error, WireWriter& writer) {
 }
 
 }  // namespace
+
+v1::OnUnavailable ToWire(OnUnavailable advice) {
+  return advice == OnUnavailable::kAllow ? v1::ON_UNAVAILABLE_ALLOW : v1::ON_UNAVAILABLE_DENY;
+}
 
 CallFault CallCodec::Decode(absl::string_view request) {
   charges_.clear();

@@ -12,10 +12,13 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "ebbgate/v1/rate_limiter.pb.h"
 #include "server/engine/call.h"
 #include "server/service/wire_writer.h"
 
 namespace ebbgate {
+
+v1::OnUnavailable ToWire(OnUnavailable advice);
 
 // Null: all is well.
 using CallFault = std::shared_ptr<const CallError>;

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "grpc/health/v1/health.pb.h"
-#include "server/service/translate.h"
+#include "server/service/error_details.h"
 
 namespace ebbgate {
 namespace {

@@ -9,7 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "ebbgate/v1/rate_limiter.pb.h"
 #include "google/rpc/status.pb.h"
-#include "server/service/translate.h"
+#include "server/service/call_codec.h"
+#include "server/service/error_details.h"
 
 namespace ebbgate {
 namespace {
@@ -42,6 +43,14 @@ int HttpStatus(absl::StatusCode code) {
     default:
       return 500;
   }
+}
+
+// What the parser complains of, without the piece of the body that it shows below: that may be no text at all.
+std::string FirstLine(absl::string_view complaint) {
+  std::string line(complaint.substr(0, complaint.find('\n')));
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return !absl::ascii_isprint(c); }, '?');
+  return line;
 }
 
 HttpAnswer AnswerError(const CallError& error) {
@@ -101,14 +110,16 @@ void AddRateLimitFields(const CallRequest& call, const CallAnswer& decision, Htt
   answer.fields.emplace_back("RateLimit", std::move(state));
 }
 
-HttpAnswer AnswerDecision(const CallRequest& call, const CallAnswer& decision) {
+HttpAnswer AnswerDecision(CallCodec& codec) {
+  const CallAnswer& decision = codec.answer();
+  const absl::string_view bytes = codec.Encode();
   v1::ShouldAllowResponse response;
-  ToWire(call, decision, response);
+  response.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   HttpAnswer answer{.status = decision.allowed ? 200 : 429, .fields = {}, .body = ToJson(response)};
   if (!decision.allowed && decision.retry_after_ns != kNoWait) {
     answer.fields.emplace_back("Retry-After", absl::StrCat(RetryAfterSeconds(decision.retry_after_ns)));
   }
-  AddRateLimitFields(call, decision, answer);
+  AddRateLimitFields(codec.call(), decision, answer);
   return answer;
 }
 
@@ -126,19 +137,22 @@ HttpAnswer AnswerShouldAllow(absl::string_view body, const TwinParts& parts) {
   const auto parsed =
       google::protobuf::util::JsonStringToMessage(google::protobuf::StringPiece(body.data(), body.size()), &request);
   if (!parsed.ok()) {
-    const std::string why(parsed.message().data(), parsed.message().size());
-    return fail({ErrorReason::kMalformed, "", absl::StrCat("the body is not a ShouldAllowRequest in JSON: ", why)});
+    const absl::string_view why(parsed.message().data(), parsed.message().size());
+    return fail(
+        {ErrorReason::kMalformed, "", absl::StrCat("the body is not a ShouldAllowRequest in JSON: ", FirstLine(why))});
   }
 
-  std::vector<ChargeRequest> charges;
-  const CallRequest call = FromWire(request, charges);
-  CallAnswer decision;
+  // From here on, the same way as over gRPC.
+  const std::string bytes = request.SerializeAsString();
+  CallCodec codec;
+  if (const CallFault fault = codec.Decode(bytes)) return fail(*fault);
+  const CallAnswer& decision = codec.answer();
   const std::int64_t begin_ns = parts.time.MonotonicNs();
-  parts.engine.Decide(call, decision);
+  parts.engine.Decide(codec.call(), codec.answer());
   parts.latency.Record(parts.time.MonotonicNs() - begin_ns);
   if (decision.error != nullptr) return fail(*decision.error);
   parts.counters.CallEnded(Method::kHttpShouldAllow, absl::StatusCode::kOk);
-  return AnswerDecision(call, decision);
+  return AnswerDecision(codec);
 }
 
 std::string ErrorJson(absl::StatusCode code, absl::string_view message) {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "server/service/call_codec.h"
-#include "server/service/translate.h"
+#include "server/service/error_details.h"
 
 namespace ebbgate {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "grpc/reflection/v1/reflection.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
-#include "server/service/translate.h"
+#include "server/service/error_details.h"
 
 namespace ebbgate {
 namespace {

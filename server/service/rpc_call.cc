@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "server/engine/call.h"
 #include "server/limiter/moment.h"
+#include "server/service/error_details.h"
 #include "server/service/rpc_queue.h"
-#include "server/service/translate.h"
 
 namespace ebbgate {
 namespace {
