@@ -41,4 +41,8 @@ function(ebbgate_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} ebbgate_options)
+  if(EBBGATE_SANITIZE)
+    # A reload takes more locks at once than the thread sanitizer's deadlock detector can follow.
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/sanitizer_options.cc)
+  endif()
 endfunction()
