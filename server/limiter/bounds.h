@@ -117,7 +117,9 @@ inline constexpr std::size_t kMaxHttpConnections = 64;
 inline constexpr std::size_t kHttpThreads = 4;
 // From the first byte of a request to the last of its answer; a peer slower than that keeps a thread from others.
 inline constexpr std::int64_t kMaxHttpRequestNs = 10LL * 1'000'000'000;
-// A connection waits this long for its next request, unless others wait for its thread.
+// A connection serves this many requests, so that even a busy client spreads over the servers behind a balancer.
+inline constexpr int kMaxHttpRequestsPerConnection = 1000;
+// A connection waits this long for its next request, unless it must make room for another one.
 inline constexpr std::int64_t kMaxHttpIdleNs = 60LL * 1'000'000'000;
 
 }  // namespace ebbgate

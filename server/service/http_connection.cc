@@ -25,11 +25,12 @@ std::int64_t NowNs() { return SystemTime().MonotonicNs(); }
 
 HttpConnection::~HttpConnection() { close(fd_); }
 
-void HttpConnection::BeginRequest() {
+int HttpConnection::BeginRequest() {
   deadline_ns_ = NowNs() + kMaxHttpRequestNs;
   read_ = 0;
   allowed_ = kMaxHttpHeadBytes;
   headers_ended_ = false;
+  return ++requests_;
 }
 
 void HttpConnection::HeadersEnd(std::uint64_t body_bytes) {

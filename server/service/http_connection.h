@@ -28,8 +28,8 @@ class HttpConnection final : public httplib::Stream {
   // Bytes that came with the request before and belong to the next.
   bool HasBuffered() const { return begin_ < end_; }
 
-  // A request begins: from now on its time runs, and its bytes are counted.
-  void BeginRequest();
+  // A request begins: from now on its time runs, and its bytes are counted. Returns how many have begun.
+  int BeginRequest();
   // Its headers were read; its body is said to have `body_bytes`.
   void HeadersEnd(std::uint64_t body_bytes);
   // Whether the request that began was read to its end, so that what follows is another one.
@@ -54,6 +54,7 @@ class HttpConnection final : public httplib::Stream {
   bool Fill();
 
   const int fd_;
+  int requests_ = 0;
   std::int64_t deadline_ns_ = 0;  // monotonic
   // Bytes of the request: handed out so far, allowed, and where it ends.
   std::uint64_t read_ = 0;

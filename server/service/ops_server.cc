@@ -46,7 +46,9 @@ void SetError(int http_status, absl::StatusCode code, absl::string_view message,
 // The size of the body as the headers tell it; nothing if they tell none, or not plainly.
 std::optional<std::uint64_t> BodyBytes(const httplib::Request& request) {
   std::uint64_t bytes = 0;
-  if (request.get_header_value_count("Content-Length") != 1) return std::nullopt;
+  if (request.has_header("Transfer-Encoding") || request.get_header_value_count("Content-Length") != 1) {
+    return std::nullopt;
+  }
   const std::string text = request.get_header_value("Content-Length");
   if (text.empty() ||
       !absl::c_all_of(text, [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); })) {
@@ -78,9 +80,7 @@ bool RefuseTwin(const httplib::Request& request, httplib::Response& response) {
   // What expands cannot be bounded by its length.
   if (request.has_header("Content-Encoding")) return refuse(415, kInvalid, "Content-Encoding is not supported");
   const auto bytes = BodyBytes(request);
-  if (request.has_header("Transfer-Encoding") || !bytes) {
-    return refuse(411, kInvalid, "one Content-Length is needed, and no Transfer-Encoding");
-  }
+  if (!bytes) return refuse(411, kInvalid, "one Content-Length is needed, and no Transfer-Encoding");
   if (*bytes > kMaxMessageBytes) {
     return refuse(413, kInvalid, absl::StrCat("the body may have ", kMaxMessageBytes, " bytes"));
   }
@@ -152,24 +152,27 @@ Routes::Routes(bool json_twin, const OpsSurface& surface) : json_twin_(json_twin
              absl::StrCat("the request was refused with status ", response.status), response);
   });
   set_default_headers({{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}});
+  // Only told to clients; HttpListener and AnswerOne are what holds to it.
   set_keep_alive_timeout(kMaxHttpIdleNs / kNsPerSecond);
+  set_keep_alive_max_count(kMaxHttpRequestsPerConnection);
   set_payload_max_length(kMaxMessageBytes);
 }
 
 bool Routes::AnswerOne(HttpConnection& connection) {
-  connection.BeginRequest();
-  bool closed = false;
+  const bool last = connection.BeginRequest() >= kMaxHttpRequestsPerConnection;
+  bool closed = last;
   const auto headers_read = [&](httplib::Request& request) {
     // A list of a thousand overlapping ranges would make a small request a huge answer.
     request.headers.erase("Range");
     request.ranges.clear();
-    const bool no_body = !request.has_header("Content-Length") && !request.has_header("Transfer-Encoding");
     // A body whose end is not plain never ends: the connection is closed after the answer.
+    const bool no_body = (request.method == "GET" || request.method == "HEAD") &&
+                         !request.has_header("Content-Length") && !request.has_header("Transfer-Encoding");
     connection.HeadersEnd(no_body ? 0 : BodyBytes(request).value_or(std::numeric_limits<std::uint32_t>::max()));
   };
   bool answered = false;
   try {
-    answered = process_request(connection, false, closed, headers_read);
+    answered = process_request(connection, last, closed, headers_read);
   } catch (...) {
     // Thrown while parsing or writing, by the library, or for want of memory: this connection is lost, no other.
   }
