@@ -60,19 +60,19 @@ absl::StatusOr<Flags> ParseFlags(int argc, const char* const* argv) {
   app.set_help_flag();
   app.allow_extras();
   Flags flags;
-  const auto add = [&](absl::string_view name, bool is_switch) {
+  const auto add = [&](absl::string_view name, absl::string_view value) {
     std::vector<std::string>& values = flags[std::string(name)];
     const std::string flag = absl::StrCat(name == kHelp ? "-h," : "", "--", name);
-    if (is_switch) {
+    if (value.empty()) {
       app.add_flag(flag, values)->take_all();
     } else {
-      app.add_option(flag, values)->allow_extra_args(false)->take_all();
+      app.add_option(flag, values)->allow_extra_args(false)->take_all()->type_name(std::string(value));
     }
   };
-  for (const Setting& setting : Settings()) add(setting.name, setting.value.empty());
-  add(kConfig, false);
-  add(kHelp, true);
-  add(kVersion, true);
+  for (const Setting& setting : Settings()) add(setting.name, setting.value);
+  add(kConfig, "FILE");
+  add(kHelp, "");
+  add(kVersion, "");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Error& error) {

@@ -185,6 +185,9 @@ constexpr Setting kSettings[] = {
     {"unknown-limit", "Limits", "reject|allow|deny",
      "What a charge on a limit gets that is not configured: the error NOT_FOUND, leave, or a refusal.", false,
      EBBGATE_CHOICE(engine.unknown_limit, kUnknownLimit)},
+    {"wall-step-hold", "Limits", "TIME",
+     "How long a step of the system's clock must hold before calendar windows follow it.", false,
+     EBBGATE_SETTING(SetTime, GetTime, engine.wall_step_hold_ns, 0)},
 
     {"listen", "Addresses", "ADDR",
      "Where calls are answered: host:port or unix:/path; port 0 is any free one. Repeatable; in the variable separated "
@@ -214,7 +217,7 @@ constexpr Setting kSettings[] = {
      "Permit addresses beyond loopback without TLS, where a network of your own protects them.", false,
      EBBGATE_SETTING(SetSwitch, GetSwitch, allow_plaintext)},
 
-    {"max-keys", "Memory", "N", "Keys held at once, 64 to 200 bytes each.", false,
+    {"max-keys", "Memory", "N", "Keys held at once.", false,
      EBBGATE_SETTING(SetNumber, GetNumber, engine.max_keys, 1, kMaxKeys)},
     {"max-store-bytes", "Memory", "BYTES", "Memory for keys: bytes, or with KiB, MiB or GiB.", false,
      EBBGATE_SETTING(SetBytes, GetBytes, engine.max_store_bytes)},
@@ -233,9 +236,6 @@ constexpr Setting kSettings[] = {
     {"max-connection-age", "Load", "TIME",
      "TCP connections are closed gracefully after it, so that a balancer spreads them anew; 0s: never.", false,
      EBBGATE_SETTING(SetTime, GetTime, max_connection_age_ns, 0)},
-    {"wall-step-hold", "Load", "TIME",
-     "How long a step of the system's clock must hold before calendar windows follow it.", false,
-     EBBGATE_SETTING(SetTime, GetTime, engine.wall_step_hold_ns, 0)},
 
     {"drain-delay", "Stopping", "TIME",
      "On SIGTERM: how long calls are still served after health says NOT_SERVING, until balancers have noticed.", false,

@@ -155,6 +155,12 @@ TEST(ServerOptions, TakesAnEmptyVariableForNone) {
   EXPECT_EQ(MustParse({"--limits", "l"}, {{"EBBGATE_LOG_LEVEL", ""}}).log_level, "info");
 }
 
+TEST(ServerOptions, LetsAFlagTurnASwitchOffAgain) {
+  const Environment environment = {{"EBBGATE_ALLOW_PLAINTEXT", "true"}};
+  EXPECT_TRUE(MustParse({"--limits", "l"}, environment).allow_plaintext);
+  EXPECT_FALSE(MustParse({"--limits", "l", "--allow-plaintext=false"}, environment).allow_plaintext);
+}
+
 TEST(ServerOptions, ReadsSeveralListenersFromAnyPlace) {
   const TempDir dir;
   const std::string list = dir.Write("list.yaml", "limits: l\nlisten:\n- unix:/a\n- \"[::1]:1\"\n");
@@ -244,7 +250,7 @@ TEST(ServerOptions, SaysWhatIsWrongWithFlags) {
       {{"--limits", "x", "--frobnicate"}, "\"--frobnicate\": is no flag (hint: see ebbgated --help)"},
       {{"--limits", "x", "extra"}, "\"extra\": belongs to no flag"},
       {{"--limits", "x", "--listen", "127.0.0.1:1", "127.0.0.1:2"}, "\"127.0.0.1:2\": belongs to no flag"},
-      {{"--limits"}, "--limits"},
+      {{"--limits"}, "--limits: 1 required FILE missing (hint: see ebbgated --help)"},
       {{"--limits", ""}, "--limits: must not be empty"},
       {{"--limits", "a\nb"}, "--limits: \"a\\nb\" holds a control character"},
       {{"--limits", "a\xFF"}, "--limits: is not valid UTF-8"},
