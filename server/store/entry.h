@@ -13,7 +13,9 @@ namespace ebbgate {
 inline constexpr std::size_t kInlineKeyBytes = 20;
 
 struct alignas(64) Entry {
-  BucketState state;
+  // The key, or a pointer to it on the heap when it is longer. First in the line, because memcmp reads 32 bytes where
+  // it may, and would at the end of the line fetch the next one from memory: a third of the time of a decision.
+  char key_storage[kInlineKeyBytes];
   std::uint32_t limit_id;
   // Index of the parameters that the state was written under, in the limits of `generation`.
   std::uint32_t policy;
@@ -22,8 +24,7 @@ struct alignas(64) Entry {
   // generations at most are about.
   std::uint8_t generation;
   bool in_use;
-  // The key, or a pointer to it on the heap when it is longer.
-  char key_storage[kInlineKeyBytes];
+  BucketState state;
 
   bool key_is_inline() const { return key_bytes <= kInlineKeyBytes; }
   char* heap_key() const {
