@@ -9,7 +9,8 @@
 namespace ebbgate::client {
 namespace {
 
-std::string Verdict(bool allowed) { return allowed ? "allowed" : "denied"; }
+// Of one width, so that the lines of several calls stand below each other.
+std::string Verdict(bool allowed) { return allowed ? "allowed" : "denied "; }
 
 bool Fits(Reason reason) { return reason == Reason::kAllowed; }
 
@@ -19,17 +20,17 @@ std::string State(const ChargeAnswer& charge) {
   if (charge.reason == Reason::kShadowed) absl::StrAppend(&text, ", would be denied but for shadow mode");
   if (charge.reason == Reason::kCostExceedsCapacity) absl::StrAppend(&text, ", costs more than it can ever hold");
   if (charge.retry_after.has_value()) {
-    absl::StrAppend(&text, ", retry in ", absl::FormatDuration(*charge.retry_after));
+    absl::StrAppend(&text, ", retry in ", UpToMs(*charge.retry_after));
   }
   if (charge.reset_after > absl::ZeroDuration()) {
-    absl::StrAppend(&text, ", full in ", absl::FormatDuration(charge.reset_after));
+    absl::StrAppend(&text, ", full in ", UpToMs(charge.reset_after));
   }
   return text;
 }
 
 std::string Overall(const Answer& answer) {
   if (answer.reason == Reason::kCostExceedsCapacity) return "never: one of the costs is above its capacity";
-  if (answer.retry_after.has_value()) return absl::StrCat("retry in ", absl::FormatDuration(*answer.retry_after));
+  if (answer.retry_after.has_value()) return absl::StrCat("retry in ", UpToMs(*answer.retry_after));
   if (answer.reason == Reason::kShadowed) return "but for shadow mode it would be denied";
   return "";
 }

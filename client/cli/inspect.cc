@@ -38,11 +38,11 @@ void PrintText(std::ostream& out, const v1::InspectKeyResponse& bucket) {
   table.Row({"can spend now", absl::StrCat(Grouped(bucket.remaining()), " of ", Grouped(bucket.capacity()))});
   table.Row({"level", Tokens(bucket.level_microtokens())});
   const absl::Duration reset = ToDuration(bucket.reset_after());
-  table.Row({"full in", reset > absl::ZeroDuration() ? absl::FormatDuration(reset) : "now"});
+  table.Row({"full in", reset > absl::ZeroDuration() ? UpToMs(reset) : "now"});
   if (!bucket.known()) {
     table.Row({"last charge", "none remembered: never charged, or full again"});
   } else {
-    table.Row({"last charge", absl::StrCat(absl::FormatDuration(ToDuration(bucket.last_change_age())), " ago, ",
+    table.Row({"last charge", absl::StrCat(UpToMs(ToDuration(bucket.last_change_age())), " ago, ",
                                            Printable(bucket.last_change_label()))});
   }
   table.Row({"slot", absl::StrCat(bucket.slot())});

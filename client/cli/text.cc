@@ -36,6 +36,11 @@ std::string Rough(absl::Duration length) {
   return absl::StrFormat("%.0f ns", ns);
 }
 
+std::string UpToMs(absl::Duration length) {
+  const absl::Duration ms = absl::Milliseconds(1);
+  return absl::FormatDuration(length < ms ? length : absl::Ceil(length, ms));
+}
+
 std::string Percent(std::int64_t part, std::int64_t whole) {
   return absl::StrFormat("%.1f %%", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }

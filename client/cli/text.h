@@ -18,6 +18,9 @@ std::string Grouped(std::int64_t number);
 // Three significant digits and one unit: "41.3 us", "1.20 ms", "2.00 s".
 std::string Rough(absl::Duration length);
 
+// For a wait: whole milliseconds, rounded up so that nobody comes too early; below one, exact. "500ms", "1m0.25s".
+std::string UpToMs(absl::Duration length);
+
 // "12.5 %".
 std::string Percent(std::int64_t part, std::int64_t whole);
 
