@@ -105,7 +105,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void Open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YamlNode::Kind kind) {
     Check(mark, tag, anchor);
-    if (TakesKey()) Refuse(LineOf(mark), "has a key that is not text");
+    if (TakesKey()) Refuse(LineOf(mark), "has a key that is not text", "or a bracket that opens here is never closed");
     if (open_.size() >= kMaxYamlDepth)
       Refuse(LineOf(mark), absl::StrCat("is nested more than ", kMaxYamlDepth, " levels deep"));
     open_.push_back({.kind = kind, .line = LineOf(mark)});
@@ -190,6 +190,15 @@ bool CheckTabs(absl::string_view text, Faults& faults) {
   return true;
 }
 
+// Bounds the tokens that the parser will hold, before it sees the first.
+bool CheckMarks(absl::string_view text, Faults& faults) {
+  std::size_t marks = 0;
+  for (const char c : text) marks += absl::StrContains("[]{},:?!&*", c) ? 2 : (c == '"' || c == '\'' ? 1 : 0);
+  if (marks <= kMaxYamlMarks) return true;
+  faults.Add(0, "", "holds too many brackets, commas, colons and quotes", "write fewer limits and overrides");
+  return false;
+}
+
 // What the parser would read past, repair or choke on.
 bool CheckBytes(absl::string_view text, Faults& faults) {
   if (text.size() > kMaxLimitsFileBytes) {
@@ -207,7 +216,7 @@ bool CheckBytes(absl::string_view text, Faults& faults) {
     faults.Add(LineAt(text, i), "", "holds a control character", "remove it, or escape it in double quotes");
     return false;
   }
-  return CheckTabs(text, faults);
+  return CheckMarks(text, faults) && CheckTabs(text, faults);
 }
 
 // The parser takes a quoted text without its closing quote for one that ends with the file; so a file cut short could
@@ -234,6 +243,7 @@ absl::string_view HintFor(absl::string_view message) {
   }
   if (absl::StrContains(message, "scalar") || absl::StrContains(message, "escape")) return "look for a missing quote";
   if (absl::StrContains(message, "flow")) return "look for a missing or stray bracket or comma";
+  if (absl::StrContains(message, "unknown token")) return "a text that begins with @, ` or % must be in quotes";
   return "look at the indentation here and on the lines before";
 }
 

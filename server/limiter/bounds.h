@@ -55,6 +55,10 @@ inline constexpr std::size_t kMaxLimitsFileBytes = 16 * 1024 * 1024;
 inline constexpr int kMaxYamlDepth = 16;
 // Values in a YAML file: kMaxLimits and kMaxOverrides need some 800,000; a node takes about 100 bytes.
 inline constexpr std::size_t kMaxYamlNodes = 1'000'000;
+// Brackets, commas, colons and the like in a YAML file, each counted twice, and quotes. The parser keeps every token of
+// the outermost brackets until they close, up to 370 bytes for each of these; 100,000 overrides as JSON have about so
+// many.
+inline constexpr std::size_t kMaxYamlMarks = 4'000'000;
 // What a person reads of the faults and warnings of a file before correcting the first.
 inline constexpr std::size_t kMaxFaults = 20;
 inline constexpr std::size_t kMaxLintWarnings = 100;

@@ -202,6 +202,8 @@ TEST(LimitsFile, RefusesWhatIsNotOneSimpleYamlDocument) {
       {"limits: \"abc", "f.yaml:1: "},
       {"limits: []\n\"abc\\\"\n", "f.yaml:2: "},
       {"\xEF\xBB\xBFlimits: []\na: 'it''s\n", "f.yaml:2: begins a text in quotes that never ends"},
+      {"{\"limits\": [", "f.yaml:1: has a key that is not text (hint: or a bracket that opens here is never closed)"},
+      {"limits: @x\n", "f.yaml:1: is not valid YAML: unknown token (hint: a text that begins with @"},
       {"a: b: c\n", "f.yaml:1: is not valid YAML: illegal map value"},
       {"limits: [{name: *x}]\n", "f.yaml:1: "},
       {"limits: []\nx: \"\\ud800\"\n", "f.yaml:2: is not valid YAML: invalid unicode"},
@@ -244,6 +246,15 @@ TEST(LimitsFile, RefusesWhatIsTooMuch) {
   for (std::size_t i = 0; i <= kMaxYamlNodes; ++i) many += "1,";
   EXPECT_THAT(ErrorOf(many + "]"), HasSubstr("goes beyond 1000000 values"));
 
+  // The parser would hold every token of these before the first is handled.
+  for (const char* token : {"[", "{", "a,", "\"\"", "!a ", "&a ", "? "}) {
+    std::string tokens = "[";
+    for (std::size_t i = 0; i <= kMaxYamlMarks / 2; ++i) tokens += token;
+    EXPECT_EQ(ErrorOf(tokens),
+              "f.yaml: holds too many brackets, commas, colons and quotes (hint: write fewer limits and overrides)")
+        << token;
+  }
+
   std::string limits = "limits:\n";
   for (std::size_t i = 0; i <= kMaxLimits; ++i) absl::StrAppend(&limits, "- {name: L", i, "}\n");
   EXPECT_EQ(ErrorOf(limits), "f.yaml:2: limits: has more than 10000 entries");
@@ -260,6 +271,18 @@ TEST(LimitsFile, RefusesWhatIsTooMuch) {
   std::string metadata = Bucket("  metadata:\n");
   for (std::size_t i = 0; i <= kMaxMetadataEntries; ++i) absl::StrAppend(&metadata, "    k", i, ": v\n");
   EXPECT_EQ(ErrorOf(metadata), "f.yaml:6: limits[0].metadata: has more than 16 entries");
+}
+
+TEST(LimitsFile, ReadsAsMuchAsTheBoundsPromise) {
+  std::string json =
+      "{\"limits\":[{\"name\":\"L\",\"capacity\":1,\"refill\":{\"tokens\":1,\"per\":\"1s\"},\"overrides\":[";
+  for (std::size_t i = 0; i < kMaxOverrides; ++i)
+    absl::StrAppend(&json, i == 0 ? "" : ",", "{\"key\":\"", i, "\",\"capacity\":7}");
+  EXPECT_EQ(MustParse(json + "]}]}")[0].overrides.size(), kMaxOverrides);
+  std::string block = "limits:\n";
+  for (std::size_t i = 0; i < kMaxLimits; ++i)
+    absl::StrAppend(&block, "- name: L", i, "\n  capacity: 1\n  refill: {tokens: 1, per: 1s}\n");
+  EXPECT_EQ(MustParse(block).size(), kMaxLimits);
 }
 
 TEST(LimitsFile, RefusesBadNames) {
