@@ -12,22 +12,15 @@
 #include "server/engine/engine.h"
 #include "tests/property/concurrent_envelope.h"
 #include "tests/property/random.h"
-#include "tests/support/core_bucket.h"
+#include "tests/support/limits.h"
 
 namespace ebbgate::testing {
 namespace {
 
 constexpr int kThreads = 8;
 
-Limit Named(const std::string& name, const Parameters& parameters) {
-  Limit limit;
-  limit.name = name;
-  limit.parameters = parameters;
-  return limit;
-}
-
 // One token comes back in a year: a test sees nothing of it.
-Parameters Hoard(std::int64_t capacity) { return TokenBucket(capacity, 1, 366 * 24 * kHour); }
+Limit Hoard(const std::string& name, std::int64_t capacity) { return Bucket(name, capacity, 1, 366 * 24 * kHour); }
 
 // Runs `work(thread)` on `n` threads that start together.
 void Together(int n, const std::function<void(int)>& work) {
@@ -57,7 +50,7 @@ TEST(Envelope, SixtyFourThreadsShareOneKeyExactly) {
   constexpr int kCapacity = 1000;
   const int rounds = Times(1000);
   Engine engine({}, SystemTime());
-  engine.InstallLimits({Named("hoard", Hoard(kCapacity))});
+  engine.InstallLimits({Hoard("hoard", kCapacity)});
   std::atomic<int> allowed = 0;
   int wrong_rounds = 0;
   const auto at_end_of_round = [&]() noexcept { wrong_rounds += allowed.exchange(0) != kCapacity; };
@@ -100,10 +93,9 @@ struct Seen {
 
 TEST(Envelope, EightThreadsOnTheRealClock) {
   for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kGcra}) {
-    Parameters parameters = TokenBucket(20, 3000, kSecond);
-    parameters.algorithm = algorithm;
+    const Limit limit = Bucket("limit", 20, 3000, kSecond, algorithm);
     Engine engine({}, SystemTime());
-    engine.InstallLimits({Named("limit", parameters)});
+    engine.InstallLimits({limit});
     constexpr int kKeys = 3;
     std::vector<std::vector<Seen>> seen(kThreads, std::vector<Seen>(kKeys));
     Together(kThreads, [&](int thread) {
@@ -134,7 +126,8 @@ TEST(Envelope, EightThreadsOnTheRealClock) {
       }
       EXPECT_GT(spells.size(), 20u);
       for (const Spell& spell : spells) cost += static_cast<std::uint64_t>(WholeTokens(spell.cost));
-      EXPECT_TRUE(KeepsEnvelope(spells, parameters.capacity, parameters.refill)) << Name(algorithm) << ", key " << key;
+      EXPECT_TRUE(KeepsEnvelope(spells, limit.parameters.capacity, limit.parameters.refill))
+          << Name(algorithm) << ", key " << key;
     }
     // **Counted**.
     const EngineCounters counters = engine.Counters();
@@ -181,10 +174,10 @@ void ChargeThreeLimits(Engine& engine, int thread, Charged& mine) {
 }
 
 std::vector<Limit> ThreeLimits(int version) {
-  std::vector<Limit> limits = {Named("user", Hoard(2000)), Named("tenant", Hoard(9000)), Named("whole", Hoard(40'000))};
+  std::vector<Limit> limits = {Hoard("user", 2000), Hoard("tenant", 9000), Hoard("whole", 40'000)};
   limits[0].metadata = {{"version", std::to_string(version)}};
   // Comes and goes, and moves the numbers of the others about.
-  if (version % 3 == 0) limits.insert(limits.begin(), Named("passing", Hoard(1)));
+  if (version % 3 == 0) limits.insert(limits.begin(), Hoard("passing", 1));
   if (version % 5 == 0) std::swap(limits.front(), limits.back());
   return limits;
 }
@@ -243,7 +236,7 @@ TEST(AllOrNothing, EightThreadsChargeThreeLimitsWhileLimitsChange) {
 // Threads repeat each other's calls by request id: each id is decided once, whoever comes first.
 TEST(Once, EightThreadsRepeatEachOthersCalls) {
   Engine engine({}, SystemTime());
-  engine.InstallLimits({Named("hoard", Hoard(5000))});
+  engine.InstallLimits({Hoard("hoard", 5000)});
   const int ids = Times(10'000);
   std::vector<std::atomic<int>> verdicts(static_cast<std::size_t>(ids));
   std::atomic<std::uint64_t> first_answers = 0, replays = 0, contradictions = 0;

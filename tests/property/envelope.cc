@@ -2,6 +2,7 @@
 
 #include <gmpxx.h>
 
+#include <algorithm>
 #include <map>
 
 namespace ebbgate::testing {
@@ -52,6 +53,28 @@ bool KeepsEnvelopeByForce(const std::vector<BucketEvent>& events) {
       if (events[i].cost == 0) terms = events[i];
       admitted += events[i].cost;
       if (admitted > allowed) return false;
+    }
+  }
+  return true;
+}
+
+bool KeepsEnvelopeOfLargest(const std::vector<BucketEvent>& events) {
+  BucketEvent terms_at_start = events.front();
+  for (std::size_t first = 0; first < events.size(); ++first) {
+    if (events[first].cost == 0) {
+      terms_at_start = events[first];
+      continue;
+    }
+    BucketEvent terms = terms_at_start;
+    std::int64_t largest = terms.capacity;
+    mpq_class refilled = 0;
+    mpz_class admitted = 0;
+    for (std::size_t i = first; i < events.size(); ++i) {
+      if (i > first) refilled += Refilled(terms.refill, events[i - 1].at_ns, events[i].at_ns);
+      if (events[i].cost == 0) terms = events[i];
+      largest = std::max(largest, terms.capacity);
+      admitted += events[i].cost;
+      if (admitted > largest + refilled) return false;
     }
   }
   return true;

@@ -27,6 +27,10 @@ bool KeepsEnvelope(const std::vector<BucketEvent>& events);
 // The same by trying all intervals.
 bool KeepsEnvelopeByForce(const std::vector<BucketEvent>& events);
 
+// The same with b being the largest capacity in force at any time of the interval: what holds even for a key that was
+// full, was forgotten, and came back after the capacity had been raised.
+bool KeepsEnvelopeOfLargest(const std::vector<BucketEvent>& events);
+
 // exact_window: in every (t - window, t] at most `count` microtokens. Pre: times do not fall.
 bool KeepsExactWindow(const std::vector<Admission>& admissions, std::int64_t count, std::int64_t window_ns);
 bool KeepsExactWindowByForce(const std::vector<Admission>& admissions, std::int64_t count, std::int64_t window_ns);

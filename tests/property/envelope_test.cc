@@ -46,6 +46,13 @@ TEST(EnvelopeChecker, KnowsTheEdge) {
   EXPECT_FALSE(KeepsEnvelope({start, {0, 4}, {0, 0, 100, {2, 10}}, {5, 2}}));
 }
 
+TEST(EnvelopeChecker, TheLargestCapacityOfAnIntervalCounts) {
+  const BucketEvent start = {0, 0, 4, {2, 10}};
+  EXPECT_TRUE(KeepsEnvelopeOfLargest({start, {0, 4}, {0, 0, 6, {2, 10}}, {5, 3}}));
+  EXPECT_FALSE(KeepsEnvelopeOfLargest({start, {0, 4}, {0, 0, 6, {2, 10}}, {5, 4}}));
+  EXPECT_FALSE(KeepsEnvelopeOfLargest({start, {0, 4}, {0, 0, 1, {2, 10}}, {0, 0, 4, {1, 10}}, {10, 2}}));
+}
+
 TEST(EnvelopeChecker, SpellsAgreeWithTryingEveryInterval) {
   int kept = 0, broken = 0;
   for (int history = 0; history < Times(5'000); ++history) {

@@ -74,11 +74,7 @@ void Reference::Admit(std::int64_t now_ns, std::int64_t cost) {
 }
 
 void Reference::Change(const Parameters& to, std::int64_t now_ns) {
-  if (to == parameters_) {
-    level_ = Level(now_ns);
-    last_ns_ = Counts(now_ns);
-    return;
-  }
+  if (to == parameters_) return;
   const mpq_class level = Level(now_ns);
   const std::int64_t at_ns = Counts(now_ns);
   const bool remembers = !IsBucket(to) && to.algorithm != Algorithm::kFixedWindow;

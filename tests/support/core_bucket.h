@@ -8,11 +8,9 @@
 
 #include "server/limiter/bucket.h"
 #include "server/limiter/parameters.h"
+#include "tests/support/durations.h"
 
 namespace ebbgate::testing {
-
-inline constexpr std::int64_t kSecond = 1'000'000'000;
-inline constexpr std::int64_t kHour = 3600 * kSecond;
 
 inline Parameters TokenBucket(std::int64_t capacity, std::int64_t tokens, std::int64_t per_ns) {
   Parameters parameters;
@@ -104,6 +102,7 @@ class CoreBucket {
   void Settle(const Moment& moment) { Advance(parameters_, moment, state_); }
 
   void Change(const Parameters& to, const Moment& moment) {
+    if (to == parameters_) return;
     Advance(parameters_, moment, state_);
     Convert(parameters_, to, moment, state_);
     parameters_ = to;

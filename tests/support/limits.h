@@ -9,11 +9,9 @@
 
 #include "server/engine/engine.h"
 #include "server/limiter/parameters.h"
+#include "tests/support/durations.h"
 
 namespace ebbgate::testing {
-
-inline constexpr std::int64_t kSecond = kNsPerSecond;
-inline constexpr std::int64_t kHour = 3600 * kNsPerSecond;
 
 inline Limit Bucket(std::string name, std::int64_t capacity, std::int64_t tokens, std::int64_t per_ns,
                     Algorithm algorithm = Algorithm::kTokenBucket) {

@@ -28,7 +28,7 @@ TEST(SettledChange, TheSameParametersChangeNothing) {
     EXPECT_TRUE(bucket.AskTokens(At(1'234'567), 7).allowed);
     bucket.Settle(At(2'000'001));
     const BucketState before = bucket.state();
-    for (int i = 0; i < 1000; ++i) bucket.Change(parameters, At(2'000'001));
+    for (int i = 0; i < 1000; ++i) Convert(parameters, parameters, At(2'000'001), bucket.mutable_state());
     EXPECT_TRUE(SameBytes(bucket.state(), before)) << Name(algorithm);
   }
 }
