@@ -14,7 +14,8 @@
 #ifndef EBBGATE_SERVER_SERVICE_WIRE_WRITER_H_
 #define EBBGATE_SERVER_SERVICE_WIRE_WRITER_H_
 
-#include <bit>
+#include <google/protobuf/io/coded_stream.h>
+
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -69,13 +70,12 @@ class WireWriter {
     buffer_[--at_] = static_cast<char>(WireTag(field, type));
   }
   void PutVarint(std::uint64_t value) {
-    const std::size_t bytes = value < 0x80 ? 1 : (static_cast<std::size_t>(std::bit_width(value)) + 6) / 7;
+    const std::size_t bytes = google::protobuf::io::CodedOutputStream::VarintSize64(value);
     assert(bytes <= at_);
     at_ -= bytes;
-    char* to = buffer_.get() + at_;
-    for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
-    *to = static_cast<char>(value);
+    google::protobuf::io::CodedOutputStream::WriteVarint64ToArray(value, Target());
   }
+  std::uint8_t* Target() { return reinterpret_cast<std::uint8_t*>(buffer_.get() + at_); }
   void Grow(std::size_t bytes);
 
   std::unique_ptr<char[]> buffer_;
