@@ -63,16 +63,22 @@ bool MayLower(const Limit& before, const Limit& after) {
                      alike);
 }
 
-std::int64_t KeepUntilNs(const CompiledLimit& before, const Limit& after, std::int64_t now_ns) {
-  if (!MayLower(*before.config, after)) return before.keep_until_ns;
-  Microtokens largest = before.config->parameters.capacity;
-  for (const Override& each : before.config->overrides) largest = std::max(largest, each.parameters.capacity);
-  std::int64_t paid_back_ns = PaidBackNs(largest, after.parameters);
-  for (const Override& each : after.overrides) {
-    paid_back_ns = std::max(paid_back_ns, PaidBackNs(largest, each.parameters));
+// Sets how long state is kept after a change. What an earlier change left to wait for is waited for anew, at the rate
+// that holds now: it may have become slower.
+void SetKeepUntil(const CompiledLimit& before, std::int64_t now_ns, CompiledLimit& after) {
+  after.keep_until_ns = before.keep_until_ns;
+  after.owed = now_ns < before.keep_until_ns ? before.owed : 0;
+  if (MayLower(*before.config, *after.config)) {
+    after.owed = std::max(after.owed, before.config->parameters.capacity);
+    for (const Override& each : before.config->overrides) after.owed = std::max(after.owed, each.parameters.capacity);
+  }
+  if (after.owed == 0) return;
+  std::int64_t paid_back_ns = PaidBackNs(after.owed, after.config->parameters);
+  for (const Override& each : after.config->overrides) {
+    paid_back_ns = std::max(paid_back_ns, PaidBackNs(after.owed, each.parameters));
   }
   const std::int64_t until_ns = Saturate(static_cast<Int128>(now_ns) + kBuildSlackNs + paid_back_ns);
-  return std::max(before.keep_until_ns, until_ns);
+  after.keep_until_ns = std::max(before.keep_until_ns, until_ns);
 }
 
 }  // namespace
@@ -104,6 +110,7 @@ void LimitTable::KeepIds(const LimitTable& before, const std::function<bool(std:
     kept.config = old.config;
     kept.retired = true;
     kept.keep_until_ns = old.keep_until_ns;
+    kept.owed = old.owed;
   }
 }
 
@@ -156,7 +163,7 @@ std::shared_ptr<LimitTable> LimitTable::Build(const std::shared_ptr<const LimitT
     CompiledLimit& compiled = table->by_id_[id];
     compiled.config = std::shared_ptr<const Limit>(shared, &limit);
     compiled.id = id;
-    if (old != known.end()) compiled.keep_until_ns = KeepUntilNs(*old->second, limit, now_ns);
+    if (old != known.end()) SetKeepUntil(*old->second, now_ns, compiled);
     table->names_[limit.name] = id;
   }
   for (std::uint32_t id = 0; id < table->by_id_.size(); ++id) {

@@ -35,6 +35,7 @@ struct CompiledLimit {
   // admitted more than its new capacity a moment ago; forgetting it, then raising the capacity, would mint tokens. Once
   // the old capacity has been refilled at the new rate, nothing is owed any more.
   std::int64_t keep_until_ns = std::numeric_limits<std::int64_t>::min();
+  Microtokens owed = 0;  // that capacity, while keep_until_ns lies ahead
   std::uint64_t ownership_seed = 0;
   PlacementKey placement_key;
   absl::flat_hash_map<std::string, std::uint32_t> exact;        // key to policy

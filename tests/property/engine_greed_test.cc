@@ -84,5 +84,22 @@ TEST(EngineEnvelope, AGreedyCallerGetsNoMoreWhateverIsChangedAndForgotten) {
   EXPECT_GT(events, static_cast<std::size_t>(Times(1500)) * 20);
 }
 
+// A slower rate comes before the time is up after which the lowered bucket may be forgotten: it takes longer then.
+TEST(EngineEnvelope, LoweringSlowingForgettingAndRaisingMintsNothing) {
+  ManualTime time(0, 1000 * kSecond);
+  Engine engine({}, time);
+  engine.InstallLimits({Bucket("L", 10, 1, 24 * kHour)});
+  EXPECT_EQ(AllowedOf(engine, "L", "k", 20), 10);
+  engine.InstallLimits({Bucket("L", 1, 10, kSecond)});
+  time.Advance(kSecond / 5);
+  engine.InstallLimits({Bucket("L", 1, 1, 24 * kHour)});
+  for (int i = 0; i < 100; ++i) {
+    time.Advance(kSecond);
+    engine.Maintain();
+  }
+  engine.InstallLimits({Bucket("L", 10, 1, 24 * kHour)});
+  EXPECT_EQ(AllowedOf(engine, "L", "k", 20), 1);
+}
+
 }  // namespace
 }  // namespace ebbgate::testing
