@@ -59,6 +59,6 @@ END
   done
 }
 
-echo "Starting: $bin/ebbgated --limits deploy/examples/limits.yaml $*"
+echo "Starting: $bin/ebbgated --limits deploy/examples/limits.yaml${*:+ $*}"
 (announce $$ &)
 exec "$bin/ebbgated" --limits deploy/examples/limits.yaml "$@"
