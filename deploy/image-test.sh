@@ -43,8 +43,8 @@ if inside /bin/sh -c true 2>/dev/null; then fail "has a shell"; fi
 
 # The network is the machine's own, so ports that are hopefully free.
 port=$((20000 + RANDOM % 10000))
-server_flags=(--listen "127.0.0.1:$port" --ops-listen "127.0.0.1:$((port + 1))" --admin-listen "127.0.0.1:$((port + 2))")
-inside /usr/bin/ebbgated "${server_flags[@]}" &
+inside /usr/bin/ebbgated --listen "127.0.0.1:$port" --ops-listen "127.0.0.1:$((port + 1))" \
+  --admin-listen "127.0.0.1:$((port + 2))" &
 server=$!
 ask() { inside /usr/bin/ebbgate "$@" --server "127.0.0.1:$port"; }
 for _ in {1..100}; do
