@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -27,6 +27,8 @@ constexpr int kBacklog = 64;
 constexpr int kWatchMs = 1000;
 // After an accept that failed for want of something, which will not come back in a microsecond.
 constexpr int kAcceptPauseMs = 50;
+
+std::string ErrorText(int error) { return std::generic_category().message(error); }
 
 std::int64_t NowNs() { return SystemTime().MonotonicNs(); }
 
@@ -64,7 +66,7 @@ absl::StatusOr<int> Listen(const ListenAddress& address) {
   }
   const char* const hint =
       error == EADDRINUSE ? " (hint: another server has this port; choose another with --ops-listen)" : "";
-  return absl::UnavailableError(absl::StrCat("cannot listen at ", address.text, ": ", std::strerror(error), hint));
+  return absl::UnavailableError(absl::StrCat("cannot listen at ", address.text, ": ", ErrorText(error), hint));
 }
 
 int PortOf(int fd) {
@@ -86,7 +88,7 @@ absl::StatusOr<std::unique_ptr<HttpListener>> HttpListener::Start(const ListenAd
   if (wake_fd < 0) {
     const int error = errno;
     close(*listening_fd);
-    return absl::UnavailableError(absl::StrCat("cannot make an eventfd: ", std::strerror(error)));
+    return absl::UnavailableError(absl::StrCat("cannot make an eventfd: ", ErrorText(error)));
   }
   return std::unique_ptr<HttpListener>(
       new HttpListener(*listening_fd, wake_fd, PortOf(*listening_fd), std::move(answer), log));
@@ -169,7 +171,7 @@ void HttpListener::Accept() {
     }
     if (errno == EAGAIN) return;
     if (errno == EINTR || errno == ECONNABORTED) continue;
-    log_.Throttled(accept_failed_, LogLevel::kWarning, "ops_accept_failed", {{"reason", std::strerror(errno)}});
+    log_.Throttled(accept_failed_, LogLevel::kWarning, "ops_accept_failed", {{"reason", ErrorText(errno)}});
     poll(nullptr, 0, kAcceptPauseMs);
     return;
   }

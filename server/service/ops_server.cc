@@ -142,7 +142,7 @@ Routes::Routes(bool json_twin, const OpsSurface& surface) : json_twin_(json_twin
   set_pre_routing_handler(
       [this](const httplib::Request& request, httplib::Response& response) { return Route(request, response); });
   Post(kTwinPath, [this](const httplib::Request& request, httplib::Response& response) { Twin(request, response); });
-  set_exception_handler([](const httplib::Request&, httplib::Response& response, std::exception_ptr) {
+  set_exception_handler([](const httplib::Request&, httplib::Response& response, const std::exception_ptr&) {
     SetError(500, absl::StatusCode::kInternal, "internal error", response);
   });
   // What the library itself refuses gets a body too.
@@ -213,12 +213,12 @@ void Routes::MetricsPage(httplib::Response& response) const {
 }
 
 void Routes::Twin(const httplib::Request& request, httplib::Response& response) const {
-  HttpAnswer answer = AnswerShouldAllow(
+  const HttpAnswer answer = AnswerShouldAllow(
       request.body,
       {.engine = surface_.engine, .latency = surface_.latency, .counters = surface_.counters, .time = surface_.time});
   response.status = answer.status;
   for (const auto& [name, value] : answer.fields) response.set_header(name, value);
-  response.set_content(std::move(answer.body), kJson);
+  response.set_content(answer.body, kJson);
 }
 
 std::string WithPort(const ListenAddress& address, int port) {

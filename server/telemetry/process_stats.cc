@@ -1,12 +1,13 @@
 #include "server/telemetry/process_stats.h"
 
-#include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -50,12 +51,12 @@ std::optional<double> BootTime() {
 }
 
 std::optional<double> OpenFds() {
-  DIR* const directory = opendir("/proc/self/fd");
-  if (directory == nullptr) return std::nullopt;
+  std::error_code error;
+  std::filesystem::directory_iterator entry("/proc/self/fd", error);
   double entries = 0;
-  while (readdir(directory) != nullptr) ++entries;
-  closedir(directory);
-  return entries - 3;  // "." and "..", and the one that reads the directory
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) ++entries;
+  if (error) return std::nullopt;
+  return entries - 1;  // the one that reads the directory
 }
 
 }  // namespace
