@@ -105,6 +105,15 @@ void Drain(const ServerOptions& options, const Signals& signals, RpcServer& serv
   }
 }
 
+void LogServing(const ServerOptions& options, const RpcServer& calls, const OpsServer& ops, const RpcServer& admin,
+                EventLog& log) {
+  log.Info("serving", {{"version", EBBGATE_VERSION},
+                       {"calls", absl::StrJoin(calls.addresses(), ",")},
+                       {"ops", ops.address()},
+                       {"admin", admin.addresses().front()},
+                       {"tls", options.tls.enabled()}});
+}
+
 }  // namespace
 
 int CheckConfig(const ServerOptions& options) {
@@ -178,11 +187,7 @@ int RunServer(const ServerOptions& options, const Signals& signals) {
   const absl::Cleanup remove_listener = [&] { readiness.RemoveListener(listener); };
 
   readiness.Clear(kStarting);
-  log.Info("serving", {{"version", EBBGATE_VERSION},
-                       {"calls", absl::StrJoin((*calls)->addresses(), ",")},
-                       {"ops", (*ops)->address()},
-                       {"admin", (*admin)->addresses().front()},
-                       {"tls", options.tls.enabled()}});
+  LogServing(options, **calls, **ops, **admin, log);
   ServeUntilToldToStop(signals, **watcher, log);
   readiness.Block(kDraining);
   Drain(options, signals, **calls, log);

@@ -106,7 +106,8 @@ def run_rounds(servers, ebbgate, options, environment):
             pid, address = servers[server]
             seconds = options.seconds if number >= 0 else min(1.0, options.seconds)
             results[name] = measure(ebbgate, address, pid, flags, seconds, options.connections, environment)
-            print(f"  round {number + 1}/{options.rounds}  {name:<24} {results[name]['decisions_per_s']:>12,.0f} decisions/s"
+            rate = results[name]["decisions_per_s"]
+            print(f"  round {number + 1}/{options.rounds}  {name:<24} {rate:>12,.0f} decisions/s"
                   f"  {results[name].get('server_cpu_ns_per_call', 0) / 1000:>8,.1f} us CPU a call", file=sys.stderr)
         if number >= 0:
             rounds.append(results)
@@ -121,7 +122,8 @@ def report(rounds):
         rate = statistics.median(f["decisions_per_s"] for f in figures)
         cpu = statistics.median(f["server_cpu_ns_per_call"] for f in figures) / 1000
         p50, p99 = (statistics.median(f["latency_ns"][q] for f in figures) / 1e6 for q in ("p50", "p99"))
-        print(f"  {name:<24} {rate:>12,.0f} decisions/s {cpu:>9,.1f} us server CPU a call   p50 {p50:.2f} ms  p99 {p99:.2f} ms")
+        print(f"  {name:<24} {rate:>12,.0f} decisions/s {cpu:>9,.1f} us server CPU a call"
+              f"   p50 {p50:.2f} ms  p99 {p99:.2f} ms")
     print("\nratios, median (least to most)")
     good = True
     for words, above, below, figure, more_is_better, goal in RATIOS:

@@ -106,7 +106,8 @@ TEST_F(JsonTwinTest, ACostAboveCapacityHasNoRetryAfter) {
 
 TEST_F(JsonTwinTest, SeveralLimitsStandSideBySideEachOnce) {
   const HttpAnswer answer = Ask(R"({"charges": [
-      {"limit": "api-user", "key": "alice"}, {"limit": "api", "key": "all"}, {"limit": "api-user", "key": "bob", "cost": 3}]})");
+      {"limit": "api-user", "key": "alice"}, {"limit": "api", "key": "all"},
+      {"limit": "api-user", "key": "bob", "cost": 3}]})");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(Field(answer, "RateLimit-Policy"), "\"api-user\";q=4, \"api\";q=100");
   EXPECT_EQ(Field(answer, "RateLimit"), "\"api-user\";r=1;t=2, \"api\";r=99;t=1");
