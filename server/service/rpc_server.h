@@ -26,8 +26,8 @@
 namespace ebbgate {
 
 struct RpcServerOptions {
-  std::vector<ListenAddress> listen;
-  TlsFiles tls;  // of TCP listeners; Unix sockets are never encrypted
+  std::vector<ListenAddress> listen = {};
+  TlsFiles tls = {};  // of TCP listeners; Unix sockets are never encrypted
   int threads = 1;
   std::int64_t max_calls_in_flight = 10'000;
   // Of TCP connections, which a balancer deals out only once; Unix sockets are not aged. 0: for ever. gRPC varies it by
