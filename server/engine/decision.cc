@@ -73,9 +73,7 @@ void Ledger::ExpireSome(Shard& shard, std::uint64_t& cursor, int steps, std::int
     if (!entry.in_use || moment_.mono_ns - entry.state.last_ns < min_idle_ns) return;
     if (moment_.mono_ns < limits_.limit(entry.limit_id).keep_until_ns) return;
     const Parameters& parameters = limits_.policy(entry.policy).parameters;
-    BucketState state = entry.state;
-    Advance(parameters, moment_, state);
-    if (!IsFull(parameters, moment_, state)) return;
+    if (!MayForget(parameters, moment_, entry.state)) return;
     Forget(shard, entry);
     events_.keys_expired.fetch_add(1, std::memory_order_relaxed);
   });

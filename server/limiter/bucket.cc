@@ -123,6 +123,16 @@ bool IsFull(const Parameters& parameters, const Moment& moment, const BucketStat
   }
 }
 
+bool MayForget(const Parameters& parameters, const Moment& moment, BucketState& stored) {
+  if (parameters.algorithm == Algorithm::kFixedWindow) {
+    fixed_window::FollowStepBack(parameters, moment, stored);
+    if (!fixed_window::IsSurelyOver(moment, stored)) return false;
+  }
+  BucketState now = stored;
+  Advance(parameters, moment, now);
+  return IsFull(parameters, moment, now);
+}
+
 namespace {
 
 // What every algorithm can say of itself: whole microtokens, and a fraction in units of 1/grain.

@@ -75,6 +75,11 @@ inline void Charge(const Parameters& parameters, BucketState& state, Microtokens
 // Whether the state cannot be told from FullBucket, so that it may be forgotten (**Forget only full**).
 bool IsFull(const Parameters& parameters, const Moment& moment, const BucketState& state);
 
+// For states at rest, as stored and not advanced: whether one may be forgotten at the moment. Full, and sure to stay
+// so: a fixed window must also be over if the wall clock, having been set, is set back again. Takes note in the state
+// of a step back, since an anchor tells of the last one only.
+bool MayForget(const Parameters& parameters, const Moment& moment, BucketState& stored);
+
 // **Settled change**: turns a state that was advanced under `from` into one under `to`. The level becomes
 // min(level, new capacity) and its fraction is rounded down to the new grain: no sequence of changes adds tokens, and
 // raising a capacity adds none. Windows that remember when work was admitted (sliding, exact) keep that memory.

@@ -20,16 +20,20 @@ void MakeFull(const Parameters& parameters, const Moment& moment, BucketState& s
   Label(parameters.window, WallAt(moment.wall, state.last_ns), state.fixed_window);
 }
 
-void Advance(const Parameters& parameters, const Moment& moment, BucketState& state) {
-  FixedWindowState& window = state.fixed_window;
-  // The step back is told by the anchor, not found by the first call after it: so the count is due to the same window
-  // whether or not anyone asked meanwhile, and an idle key is not shut out when its old window comes round again.
-  const bool labelled_before_step = state.last_ns < moment.wall.stepped_back_at_ns;
-  state.last_ns = std::max(state.last_ns, moment.mono_ns);
-  if (labelled_before_step && state.last_ns >= moment.wall.stepped_back_at_ns &&
-      window.start_ns > moment.wall.stepped_back_to_wall_ns) {
-    Label(parameters.window, moment.wall.stepped_back_to_wall_ns, window);
+// The step back is told by the anchor, not found by the first call after it: so the count is due to the same window
+// whether or not anyone asked meanwhile, and an idle key is not shut out when its old window comes round again.
+void FollowStepBack(const Parameters& parameters, const Moment& moment, BucketState& stored) {
+  const WallAnchor& wall = moment.wall;
+  const bool since = stored.last_ns < wall.stepped_back_at_ns && moment.mono_ns >= wall.stepped_back_at_ns;
+  if (since && stored.fixed_window.start_ns > wall.stepped_back_to_wall_ns) {
+    Label(parameters.window, wall.stepped_back_to_wall_ns, stored.fixed_window);
   }
+}
+
+void Advance(const Parameters& parameters, const Moment& moment, BucketState& state) {
+  FollowStepBack(parameters, moment, state);
+  state.last_ns = std::max(state.last_ns, moment.mono_ns);
+  FixedWindowState& window = state.fixed_window;
   const std::int64_t wall_ns = WallAt(moment.wall, state.last_ns);
   if (wall_ns >= window.start_ns && wall_ns < window.end_ns) return;
   if (wall_ns >= window.end_ns) window.used = 0;

@@ -29,6 +29,19 @@ inline std::int64_t UntilTurnNs(const Moment& moment, const BucketState& state) 
 
 inline void Charge(BucketState& state, Microtokens cost) { state.fixed_window.used += cost; }
 
+// The first part of Advance: gives a count from before the last step back to the window that the wall then showed.
+void FollowStepBack(const Parameters& parameters, const Moment& moment, BucketState& stored);
+
+// Whether a stored count belongs to the past by more than the wall clock's word: by the clock that never steps, or
+// because its window's length has gone by since it was last added to. A wall clock that jumps ahead may be set back
+// into the window, which then must find its count.
+inline bool IsSurelyOver(const Moment& moment, const BucketState& stored) {
+  const FixedWindowState& window = stored.fixed_window;
+  const Int128 idle_ns = static_cast<Int128>(moment.mono_ns) - stored.last_ns;
+  return window.used <= 0 || static_cast<Int128>(moment.mono_ns) + moment.wall.epoch_offset_ns >= window.end_ns ||
+         idle_ns >= static_cast<Int128>(window.end_ns) - window.start_ns;
+}
+
 }  // namespace ebbgate::fixed_window
 
 #endif  // EBBGATE_SERVER_LIMITER_FIXED_WINDOW_H_
