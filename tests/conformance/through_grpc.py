@@ -92,7 +92,8 @@ def check_arguments(prefix, call):
     if call.get("peek"):
         words.append("--peek")
     if "request_id" in call:
-        words += ["--request-id", prefix + call["request_id"]]
+        # Ids are the server's, not a limit's; those that are about their length keep it.
+        words += ["--request-id", call["request_id"] if len(call["request_id"]) > 48 else prefix + call["request_id"]]
     if "cost" in first:
         words.append(f"--cost={first['cost']}")
     words += ["--", prefix + first["limit"], first["key"]]
