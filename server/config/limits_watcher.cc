@@ -37,13 +37,13 @@ LimitsWatcher::~LimitsWatcher() {
 }
 
 absl::StatusOr<bool> LimitsWatcher::ReloadNow() {
-  const absl::MutexLock lock(&loading_);
+  const MutexLock lock(loading_);
   candidate_ = Read();
   return Load(candidate_);
 }
 
 ReloadStatus LimitsWatcher::Status() const {
-  const absl::MutexLock lock(&status_mutex_);
+  const MutexLock lock(status_mutex_);
   return status_;
 }
 
@@ -63,7 +63,7 @@ void LimitsWatcher::Watch() {
 }
 
 void LimitsWatcher::Poll() {
-  const absl::MutexLock lock(&loading_);
+  const MutexLock lock(loading_);
   Reading now = Read();
   const bool settled = now == candidate_;
   candidate_ = std::move(now);
@@ -86,7 +86,7 @@ absl::StatusOr<bool> LimitsWatcher::Load(Reading reading) {
   }
   loaded_ = std::move(reading);
   {
-    const absl::MutexLock lock(&status_mutex_);
+    const MutexLock lock(status_mutex_);
     status_.last_reload_successful = event.status.ok();
     status_.last_error = std::string(event.status.message());
     ++(event.status.ok() ? status_.successes : status_.failures);

@@ -23,9 +23,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/limiter/parameters.h"
+#include "server/store/mutex.h"
 
 namespace ebbgate {
 
@@ -86,11 +86,11 @@ class LimitsWatcher {
   const Observe observe_;
 
   // Held while the file is read and loaded, so that an older reading never replaces a newer one.
-  absl::Mutex loading_;
+  Mutex loading_;
   Reading loaded_ ABSL_GUARDED_BY(loading_);     // the last that was acted upon, with whatever success
   Reading candidate_ ABSL_GUARDED_BY(loading_);  // the last that was read
 
-  mutable absl::Mutex status_mutex_ ABSL_ACQUIRED_AFTER(loading_);
+  mutable Mutex status_mutex_ ABSL_ACQUIRED_AFTER(loading_);
   ReloadStatus status_ ABSL_GUARDED_BY(status_mutex_);
 
   // A plain condition variable waits by the monotonic clock; absl::CondVar would sleep through a step of the wall

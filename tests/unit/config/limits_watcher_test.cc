@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
+#include "server/store/mutex.h"
 #include "tests/support/temp_dir.h"
 
 namespace ebbgate {
@@ -33,7 +33,7 @@ class Recorder {
  public:
   LimitsWatcher::Install Install() {
     return [this](std::vector<Limit> limits) {
-      const absl::MutexLock lock(&mutex_);
+      const MutexLock lock(mutex_);
       const std::int64_t capacity = limits.empty() ? 0 : WholeTokens(limits[0].parameters.capacity);
       ++installs_;
       return std::exchange(capacity_, capacity) != capacity;
@@ -41,26 +41,26 @@ class Recorder {
   }
   LimitsWatcher::Observe Observe() {
     return [this](const ReloadEvent& event) {
-      const absl::MutexLock lock(&mutex_);
+      const MutexLock lock(mutex_);
       events_.push_back(event);
     };
   }
 
   std::int64_t capacity() const {
-    const absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     return capacity_;
   }
   int installs() const {
-    const absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     return installs_;
   }
   std::vector<ReloadEvent> events() const {
-    const absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     return events_;
   }
 
  private:
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::int64_t capacity_ ABSL_GUARDED_BY(mutex_) = -1;
   int installs_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<ReloadEvent> events_ ABSL_GUARDED_BY(mutex_);
