@@ -1,12 +1,10 @@
 #include "server/telemetry/escape.h"
 
-#include <google/protobuf/struct.pb.h>
-#include <google/protobuf/util/json_util.h>
-
 #include <random>
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "tests/unit/telemetry/json_reader.h"
 
 namespace ebbgate {
 namespace {
@@ -25,10 +23,9 @@ std::string Json(absl::string_view value) {
 
 // What another parser of JSON makes of it.
 std::string ReadBack(const std::string& json) {
-  google::protobuf::Value value;
-  const auto status = google::protobuf::util::JsonStringToMessage(json, &value);
-  EXPECT_TRUE(status.ok()) << json;
-  return value.string_value();
+  const auto value = ReadJson(json);
+  EXPECT_NE(value, nullptr) << json;
+  return value == nullptr ? "" : StringOf(*value);
 }
 
 TEST(EscapeText, LeavesPlainWordsBare) {
