@@ -3,8 +3,8 @@
 
     EBBGATE_BIN=build/dev/bin tests/conformance/through_grpc.py tests/conformance/*.json
 
-These are cases without a reload whose steps all fall at one instant, on buckets and windows slow enough that the seconds
-this takes refill nothing. One server serves them all: each case's limits get a name of their own. What counts down
+These are cases without a reload whose steps all fall at one instant, on buckets and windows slow enough that the
+seconds this takes refill nothing. One server serves them all: each case's limits get a name of their own. What counts down
 while the program runs (`retry_after`, `reset_after`) may be less than in the file by the time that has passed, never
 more. Standard library only.
 """
@@ -152,7 +152,8 @@ def main(paths):
             cases = json.load(file)["cases"]
         total += len(cases)
         chosen += [(path, case) for case in cases if needs_no_clock(case)]
-    limits = [dict(limit, name=f"c{i}.{limit['name']}") for i, (_, case) in enumerate(chosen) for limit in case["limits"]]
+    limits = [dict(limit, name=f"c{i}.{limit['name']}")
+              for i, (_, case) in enumerate(chosen) for limit in case["limits"]]
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         server = Server(folder, limits)

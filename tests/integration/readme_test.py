@@ -64,8 +64,7 @@ class Readme(support.TestCase):
         server = self.start_example()
         series = server.get("/metrics").body
         for name in sorted(set(re.findall(r"\bebbgate_[a-z_]+", README))):
-            with self.subTest(name):
-                self.assertRegex(series, rf"(?m)^# TYPE {name} ")
+            self.assertIn(f"# TYPE {name} ", series)
 
     def test_every_flag_named_exists(self):
         server = self.start_example()
@@ -75,11 +74,12 @@ class Readme(support.TestCase):
         for command in commands:
             helped += server.cli(command, "--help").stdout
         helped += server.cli("--help").stdout
-        # Of other programs, and of the scripts.
-        others = {"--build-only", "--rm"}
-        for flag in sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", README)) - others):
-            with self.subTest(flag):
-                self.assertRegex(helped, rf"(?<![\w-]){flag}(?![\w-])")
+        # Those of other programs stand in blocks that build; one of a script does not.
+        ours = README
+        for block in blocks("sh build"):
+            ours = ours.replace(block, "")
+        for flag in sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", ours)) - {"--build-only"}):
+            self.assertTrue(re.search(rf"(?<![\w-]){flag}(?![\w-])", helped), f"no program knows {flag}")
 
     def test_every_command_of_the_command_line_is_told(self):
         told = re.findall(r"^\s{2}([a-z]+)\s{2,}\S", subprocess.run(

@@ -162,7 +162,9 @@ class Style(unittest.TestCase):
             if not text.endswith("\n") or text.endswith("\n\n"):
                 faults.append(f"{path}: ends with one line break")
             for number, line in enumerate(text.splitlines(), 1):
-                if len(line) > MAX_COLUMNS or line != line.rstrip() or "\t" in line:
+                # In tests, clang-format leaves long literals as they are.
+                too_long = len(line) > MAX_COLUMNS and not (path in CPP and path.startswith("tests/"))
+                if too_long or line != line.rstrip() or "\t" in line:
                     faults.append(f"{path}:{number}: over {MAX_COLUMNS} columns, a tab, or blanks at the end")
         self.report(faults)
 
