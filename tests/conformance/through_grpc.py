@@ -4,9 +4,9 @@
     EBBGATE_BIN=build/dev/bin tests/conformance/through_grpc.py tests/conformance/*.json
 
 These are cases without a reload whose steps all fall at one instant, on buckets and windows slow enough that the
-seconds this takes refill nothing. One server serves them all: each case's limits get a name of their own. What counts down
-while the program runs (`retry_after`, `reset_after`) may be less than in the file by the time that has passed, never
-more. Standard library only.
+seconds this takes refill nothing. One server serves them all: each case's limits get a name of their own. What counts
+down while the program runs (`retry_after`, `reset_after`) may be less than in the file by the time that has passed,
+never more. Standard library only.
 """
 
 import json
