@@ -81,6 +81,11 @@ absl::Status SetTime(const Values& values, std::int64_t least_ns, std::int64_t& 
   out = *ns;
   return absl::OkStatus();
 }
+// 0s stands for none.
+absl::Status SetTimeOrNone(const Values& values, std::int64_t least_ns, std::int64_t& out) {
+  if (SetTime(values, 0, out).ok() && out == 0) return absl::OkStatus();
+  return SetTime(values, least_ns, out);
+}
 Values GetTime(std::int64_t ns) { return {DescribeNs(ns)}; }
 
 struct ByteUnit {
@@ -235,7 +240,7 @@ constexpr Setting kSettings[] = {
      EBBGATE_SETTING(SetNumber, GetNumber, max_calls_in_flight, 1, kMaxCallsInFlight)},
     {"max-connection-age", "Load", "TIME",
      "TCP connections are closed gracefully after it, so that a balancer spreads them anew; 0s: never.", false,
-     EBBGATE_SETTING(SetTime, GetTime, max_connection_age_ns, 0)},
+     EBBGATE_SETTING(SetTimeOrNone, GetTime, max_connection_age_ns, kNsPerSecond)},
 
     {"drain-delay", "Stopping", "TIME",
      "On SIGTERM: how long calls are still served after health says NOT_SERVING, until balancers have noticed.", false,

@@ -265,6 +265,7 @@ TEST(ServerOptions, SaysWhatIsWrongWithFlags) {
       {{"--limits", "x", "--max-store-bytes", "9223372036854775807GiB"}, "--max-store-bytes: "},
       {{"--limits", "x", "--drain-delay", "5"}, "--drain-delay: \"5\" has no unit; write 5s"},
       {{"--limits", "x", "--drain-delay", "25h"}, "--drain-delay: \"25h\" must be from 0s to 24h"},
+      {{"--limits", "x", "--max-connection-age", "1ms"}, "--max-connection-age: \"1ms\" must be from 1s to 24h"},
       {{"--limits", "x", "--dedupe-window", "0s"}, "--dedupe-window: \"0s\" must be from 1s to 24h"},
       {{"--limits", "x", "--when-full", "maybe"}, "--when-full: \"maybe\" must be one of deny, allow"},
       {{"--limits", "x", "--reflection", "true"}, "--reflection: \"true\" must be one of off, on"},
