@@ -32,14 +32,14 @@ struct Charge {
   std::string limit;
   std::string key;
   // Tokens. Absent: the limit's default. 0: look, take nothing.
-  std::optional<std::int64_t> cost;
+  std::optional<std::int64_t> cost = {};
 };
 
 struct Call {
   // All of them are charged, or none is.
   std::vector<Charge> charges;
   // Up to 64 bytes, empty for none: the same call with the same id is charged once.
-  std::string request_id;
+  std::string request_id = {};
   // Answer as if asked in earnest, but charge nothing.
   bool peek = false;
 };
@@ -95,7 +95,7 @@ struct ClientOptions {
   // "host:port" or "unix:/path".
   std::string address = "127.0.0.1:7370";
   // Absent: no TLS.
-  std::optional<TlsFiles> tls;
+  std::optional<TlsFiles> tls = {};
 };
 
 class Client {

@@ -68,7 +68,7 @@ CLI::Option* AddDuration(CLI::App& app, const std::string& name, absl::Duration&
 }
 
 int RunCommandLine(const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
-  Session session{.out = out, .err = err, .flags = {}, .more_charges = {}};
+  Session session{.out = out, .err = err};
   CLI::App app(kAbout, "ebbgate");
   app.footer(kExamples);
   app.set_version_flag("--version", std::string("ebbgate ") + EBBGATE_VERSION);

@@ -39,9 +39,9 @@ struct GlobalFlags {
 struct Session {
   std::ostream& out;
   std::ostream& err;
-  GlobalFlags flags;
+  GlobalFlags flags = {};
   // Of `check`: the charges after the first, which `--and` introduced (see split_charges.h).
-  std::vector<Charge> more_charges;
+  std::vector<Charge> more_charges = {};
   int exit_code = kExitOk;
 };
 

@@ -34,7 +34,7 @@ absl::Status ReadGroup(Position at, Position end, SplitArguments& split) {
   if (end - at < 2 || !usable(at) || !usable(at + 1)) {
     return absl::InvalidArgumentError("--and needs a limit and a key: --and LIMIT KEY [--cost N]");
   }
-  Charge charge{.limit = *at, .key = *(at + 1), .cost = {}};
+  Charge charge{.limit = *at, .key = *(at + 1)};
   for (at += 2; at != end; ++at) {
     absl::string_view argument = *at;
     absl::Status read;

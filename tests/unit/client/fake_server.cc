@@ -1,0 +1,158 @@
+#include "tests/unit/client/fake_server.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace ebbgate::client {
+namespace {
+
+std::string MakeFolder() {
+  std::string name = (std::filesystem::temp_directory_path() / "client_test.XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) std::abort();
+  return name;
+}
+
+grpc::Status AllowAll(const v1::ShouldAllowRequest& call, v1::ShouldAllowResponse& response) {
+  response.set_allowed(true);
+  response.set_reason(v1::ALLOWED);
+  for (const v1::Charge& charge : call.charges()) {
+    v1::ChargeResult& result = *response.add_charges();
+    result.set_limit(charge.limit());
+    result.set_remaining(3);
+    result.set_capacity(4);
+    result.mutable_reset_after()->set_nanos(500'000'000);
+    result.set_reason(v1::ALLOWED);
+  }
+  return grpc::Status::OK;
+}
+
+}  // namespace
+
+FakeServer::FakeServer()
+    : decide(AllowAll), folder_(MakeFolder()), address_(absl::StrCat("unix:", folder_, "/socket")) {
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
+  builder.RegisterService(static_cast<v1::RateLimiter::Service*>(this));
+  builder.RegisterService(static_cast<v1::Admin::Service*>(this));
+  builder.RegisterService(static_cast<grpc::health::v1::Health::Service*>(this));
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr) std::abort();
+}
+
+FakeServer::~FakeServer() {
+  server_->Shutdown(std::chrono::system_clock::now());
+  server_->Wait();
+  std::filesystem::remove_all(folder_);
+}
+
+std::vector<v1::ShouldAllowRequest> FakeServer::calls() const {
+  absl::MutexLock lock(&mutex_);
+  return calls_;
+}
+
+std::vector<std::string> FakeServer::reset_reasons() const {
+  absl::MutexLock lock(&mutex_);
+  return reset_reasons_;
+}
+
+grpc::Status FakeServer::DecideOne(const v1::ShouldAllowRequest& call, v1::ShouldAllowResponse& response) {
+  {
+    absl::MutexLock lock(&mutex_);
+    calls_.push_back(call);
+  }
+  return decide(call, response);
+}
+
+grpc::Status FakeServer::ShouldAllow(grpc::ServerContext*, const v1::ShouldAllowRequest* call,
+                                     v1::ShouldAllowResponse* response) {
+  return DecideOne(*call, *response);
+}
+
+grpc::Status FakeServer::ShouldAllowBatch(grpc::ServerContext*, const v1::ShouldAllowBatchRequest* batch,
+                                          v1::ShouldAllowBatchResponse* response) {
+  for (const v1::ShouldAllowRequest& call : batch->calls()) {
+    v1::ShouldAllowOutcome& outcome = *response->add_outcomes();
+    const grpc::Status status = DecideOne(call, *outcome.mutable_response());
+    if (!status.ok()) outcome.mutable_error()->ParseFromString(status.error_details());
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::StreamShouldAllow(
+    grpc::ServerContext*, grpc::ServerReaderWriter<v1::ShouldAllowBatchResponse, v1::ShouldAllowBatchRequest>* stream) {
+  v1::ShouldAllowBatchRequest batch;
+  while (stream->Read(&batch)) {
+    v1::ShouldAllowBatchResponse response;
+    ShouldAllowBatch(nullptr, &batch, &response);
+    stream->Write(response);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::InspectKey(grpc::ServerContext*, const v1::InspectKeyRequest* request,
+                                    v1::InspectKeyResponse* response) {
+  *response = bucket;
+  response->set_limit(request->limit());
+  response->set_key(request->key());
+  return admin_status;
+}
+
+grpc::Status FakeServer::ResetKey(grpc::ServerContext*, const v1::ResetKeyRequest* request,
+                                  v1::ResetKeyResponse* response) {
+  absl::MutexLock lock(&mutex_);
+  reset_reasons_.push_back(request->reason());
+  response->set_known(request->key() != "unknown");
+  return admin_status;
+}
+
+grpc::Status FakeServer::ListLimits(grpc::ServerContext*, const v1::ListLimitsRequest*,
+                                    v1::ListLimitsResponse* response) {
+  *response = limits;
+  return admin_status;
+}
+
+grpc::Status FakeServer::ReloadLimits(grpc::ServerContext*, const v1::ReloadLimitsRequest*,
+                                      v1::ReloadLimitsResponse* response) {
+  response->set_changed(true);
+  response->set_limits(1);
+  response->set_generation(2);
+  return admin_status;
+}
+
+grpc::Status FakeServer::Check(grpc::ServerContext*, const grpc::health::v1::HealthCheckRequest* request,
+                               grpc::health::v1::HealthCheckResponse* response) {
+  if (request->service() == "nobody") return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such service");
+  response->set_status(health);
+  return grpc::Status::OK;
+}
+
+grpc::Status ErrorWithDetails(grpc::StatusCode code, const std::string& message, const std::string& reason,
+                              const std::string& field) {
+  google::rpc::Status status;
+  status.set_code(code);
+  status.set_message(message);
+  google::rpc::ErrorInfo info;
+  info.set_reason(reason);
+  info.set_domain("ebbgate");
+  status.add_details()->PackFrom(info);
+  if (!field.empty()) {
+    google::rpc::BadRequest bad;
+    bad.add_field_violations()->set_field(field);
+    status.add_details()->PackFrom(bad);
+  }
+  if (code == grpc::StatusCode::UNAVAILABLE) {
+    google::rpc::RetryInfo retry;
+    retry.mutable_retry_delay()->set_nanos(250'000'000);
+    status.add_details()->PackFrom(retry);
+  }
+  return grpc::Status(code, message, status.SerializeAsString());
+}
+
+}  // namespace ebbgate::client
