@@ -2,6 +2,8 @@
 // checks, and runs for every algorithm.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -174,6 +176,174 @@ TEST_P(Exact, DecisionsAgreeWithTheReference) { Run(1'000'000, {}); }
 TEST_P(OneClock, DecisionsAtLateReadingsAgreeWithTheReference) { Run(1'000'000, {.late_readings = true}); }
 TEST_P(SettledChange, DecisionsUnderChangesAgreeWithTheReference) {
   Run(1'000'000, {.late_readings = true, .changes = true});
+}
+
+// --- Invariants of single steps --------------------------------------------------------------------------------------
+
+// Lets some time go by; false when the last reading has been reached.
+bool Pass(Random& random, const Parameters& parameters, std::int64_t& now_ns) {
+  now_ns += RandomPause(random, parameters);
+  return now_ns < kLastReadingNs;
+}
+
+class Invariant : public ::testing::TestWithParam<Algorithm> {};
+
+class ExactSplit : public Invariant {};
+INSTANTIATE_TEST_SUITE_P(All, ExactSplit, ::testing::ValuesIn(kAllAlgorithms), AlgorithmName);
+
+// Any way of splitting the elapsed time gives the same state, and the same decisions after it.
+TEST_P(ExactSplit, ElapsedTimeInOneStepOrInMany) {
+  for (int history = 0; history < Times(20'000); ++history) {
+    SCOPED_TRACE(Again(Seed(), history));
+    Random random(Seed(), static_cast<std::uint64_t>(history));
+    const Parameters parameters = RandomParameters(random, GetParam());
+    std::int64_t now_ns = RandomStart(random);
+    CoreBucket bucket(parameters, At(now_ns)), often(parameters, At(now_ns));
+    for (std::int64_t i = 0, next_ns = now_ns; i < 100 && Pass(random, parameters, next_ns); ++i) {
+      for (std::int64_t n = random.Between(0, 5); n > 0; --n) {
+        now_ns = random.Between(now_ns, next_ns);
+        often.Settle(At(now_ns));
+      }
+      now_ns = next_ns;
+      ASSERT_TRUE(SameBytes(bucket.At(At(now_ns)), often.At(At(now_ns))) || GetParam() == Algorithm::kExactWindow);
+      const std::int64_t cost = RandomCost(random, parameters);
+      ASSERT_EQ(bucket.Ask(At(now_ns), cost), often.Ask(At(now_ns), cost));
+    }
+  }
+}
+
+class HonestWait : public Invariant {};
+INSTANTIATE_TEST_SUITE_P(All, HonestWait, ::testing::ValuesIn(kAllAlgorithms), AlgorithmName);
+
+// A nanosecond early fails and on time succeeds, for every cost that is refused now: not only for the one that asked.
+TEST_P(HonestWait, ANanosecondEarlyFailsAndOnTimeSucceeds) {
+  std::int64_t waits = 0;
+  for (int history = 0; history < Times(10'000); ++history) {
+    SCOPED_TRACE(Again(Seed(), history));
+    Random random(Seed(), static_cast<std::uint64_t>(history));
+    const Parameters parameters = RandomParameters(random, GetParam());
+    std::int64_t now_ns = RandomStart(random);
+    CoreBucket bucket(parameters, At(now_ns));
+    for (int i = 0; i < 60 && Pass(random, parameters, now_ns); ++i) {
+      bucket.Ask(At(now_ns), RandomCost(random, parameters));
+      const BucketState state = bucket.At(At(now_ns));
+      const Microtokens available = Available(parameters, At(now_ns), state);
+      if (available >= parameters.capacity) continue;
+      const Microtokens cost = random.OneIn(3) ? available + 1 : random.Between(available + 1, parameters.capacity);
+      const std::int64_t wait_ns = WaitNs(parameters, At(now_ns), state, cost);
+      ASSERT_GT(wait_ns, 0);
+      ASSERT_LT(bucket.AvailableAt(At(now_ns + wait_ns - 1)), cost);
+      ASSERT_GE(bucket.AvailableAt(At(now_ns + wait_ns)), cost);
+      ++waits;
+    }
+  }
+  EXPECT_GT(waits, Times(10'000) * 10);
+}
+
+class FreeRefusal : public Invariant {};
+INSTANTIATE_TEST_SUITE_P(All, FreeRefusal, ::testing::ValuesIn(kAllAlgorithms), AlgorithmName);
+
+// A storm of refused calls, Never among them, leaves every bit as it was; a twin in calm weather decides the same.
+TEST_P(FreeRefusal, AStormOfRefusalsChangesNothing) {
+  for (int history = 0; history < Times(5'000); ++history) {
+    SCOPED_TRACE(Again(Seed(), history));
+    Random random(Seed(), static_cast<std::uint64_t>(history));
+    const Parameters parameters = RandomParameters(random, GetParam());
+    std::int64_t now_ns = RandomStart(random);
+    CoreBucket stormy(parameters, At(now_ns)), calm(parameters, At(now_ns));
+    for (std::int64_t i = 0, next_ns = now_ns; i < 40 && Pass(random, parameters, next_ns); ++i) {
+      const BucketState before = stormy.state();
+      for (int n = 0; n < 10; ++n) {
+        const std::int64_t at_ns = random.Between(now_ns, next_ns);
+        const Microtokens available = stormy.AvailableAt(At(at_ns));
+        const Decision decision = stormy.Ask(At(at_ns), available + random.Magnitude(1, kInt64Max - available));
+        ASSERT_FALSE(decision.allowed);
+        ASSERT_TRUE(SameBytes(stormy.state(), before));
+      }
+      now_ns = next_ns;
+      const std::int64_t cost = RandomCost(random, parameters);
+      ASSERT_EQ(stormy.Ask(At(now_ns), cost), calm.Ask(At(now_ns), cost));
+    }
+  }
+}
+
+class ForgetOnlyFull : public Invariant {};
+INSTANTIATE_TEST_SUITE_P(All, ForgetOnlyFull, ::testing::ValuesIn(kAllAlgorithms), AlgorithmName);
+
+// Full is when the whole capacity fits; a bucket that was forgotten whenever it was full decides as one that never was.
+TEST_P(ForgetOnlyFull, AForgottenBucketDecidesAsOneThatWasKept) {
+  std::int64_t forgotten = 0;
+  for (int history = 0; history < Times(20'000); ++history) {
+    SCOPED_TRACE(Again(Seed(), history));
+    Random random(Seed(), static_cast<std::uint64_t>(history));
+    const Parameters parameters = RandomParameters(random, GetParam());
+    std::int64_t now_ns = RandomStart(random);
+    CoreBucket kept(parameters, At(now_ns));
+    auto fresh = std::make_unique<CoreBucket>(parameters, At(now_ns));
+    for (int i = 0; i < 100 && Pass(random, parameters, now_ns); ++i) {
+      const bool full = kept.FullAt(At(now_ns));
+      ASSERT_EQ(full, kept.AvailableAt(At(now_ns)) == parameters.capacity);
+      const bool may_forget = MayForget(parameters, At(now_ns), fresh->mutable_state());
+      ASSERT_EQ(may_forget, full);  // No wall clock was set here.
+      if (may_forget) {
+        fresh = std::make_unique<CoreBucket>(parameters, At(now_ns));
+        ++forgotten;
+      }
+      const std::int64_t cost = RandomCost(random, parameters);
+      ASSERT_EQ(kept.Ask(At(now_ns), cost), fresh->Ask(At(now_ns), cost));
+      ASSERT_EQ(kept.ResetAt(At(now_ns)), fresh->ResetAt(At(now_ns)));
+    }
+  }
+  EXPECT_GT(forgotten, Times(20'000));
+}
+
+// gcra is the token bucket told as one point in time: decision for decision, wait for wait, under changes too.
+TEST(Gcra, DecidesAsTheTokenBucket) {
+  for (int history = 0; history < Times(10'000); ++history) {
+    SCOPED_TRACE(Again(Seed(), history));
+    Random random(Seed(), static_cast<std::uint64_t>(history));
+    Parameters parameters = RandomParameters(random, Algorithm::kTokenBucket);
+    Parameters twin = parameters;
+    twin.algorithm = Algorithm::kGcra;
+    std::int64_t now_ns = RandomStart(random);
+    CoreBucket token_bucket(parameters, At(now_ns)), gcra(twin, At(now_ns));
+    for (int i = 0; i < 400 && Pass(random, parameters, now_ns); ++i) {
+      const std::int64_t reading_ns = random.OneIn(8) ? now_ns - random.Magnitude(1, kLastReadingNs) : now_ns;
+      if (random.OneIn(30)) {
+        parameters = twin = RandomParameters(random, Algorithm::kTokenBucket);
+        twin.algorithm = Algorithm::kGcra;
+        token_bucket.Change(parameters, At(reading_ns));
+        gcra.Change(twin, At(reading_ns));
+      }
+      const std::int64_t cost = RandomCost(random, parameters);
+      ASSERT_EQ(token_bucket.Ask(At(reading_ns), cost), gcra.Ask(At(reading_ns), cost));
+      ASSERT_EQ(token_bucket.ResetAt(At(reading_ns)), gcra.ResetAt(At(reading_ns)));
+    }
+  }
+}
+
+class SettledChain : public Invariant {};
+INSTANTIATE_TEST_SUITE_P(All, SettledChain, ::testing::ValuesIn(kAllAlgorithms), AlgorithmName);
+
+// However many changes at one instant: what could be spent before is the most that can be spent after.
+TEST_P(SettledChain, NoChainOfChangesAddsTokens) {
+  for (int history = 0; history < Times(20'000); ++history) {
+    SCOPED_TRACE(Again(Seed(), history));
+    Random random(Seed(), static_cast<std::uint64_t>(history));
+    Parameters parameters = RandomParameters(random, GetParam());
+    const std::int64_t now_ns = RandomStart(random);
+    CoreBucket bucket(parameters, At(now_ns));
+    bucket.Ask(At(now_ns), random.Between(1, parameters.capacity));
+    const std::int64_t later_ns = now_ns + random.Between(0, 1000);
+    Microtokens most = std::max<Microtokens>(0, bucket.AvailableAt(At(later_ns)));
+    for (std::int64_t n = random.Between(1, 12); n > 0; --n) {
+      parameters = RandomParameters(random, random.OneIn(2) ? GetParam() : kAllAlgorithms[random.Between(0, 4)]);
+      bucket.Change(parameters, At(later_ns));
+      const Microtokens now = std::max<Microtokens>(0, bucket.AvailableAt(At(later_ns)));
+      ASSERT_LE(now, std::min(most, parameters.capacity));
+      most = now;
+    }
+  }
 }
 
 }  // namespace
