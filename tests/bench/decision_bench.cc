@@ -1,0 +1,247 @@
+// What a decision costs in the core, without network: time by Google Benchmark, and memory.
+//
+//   decision_bench                              everything, some 20 s
+//   decision_bench --benchmark_filter=Million   as with any Google Benchmark program
+//
+// Times mean little on a machine that is slow or busy, so the cost of a cache-missing load is measured in turn with
+// everything else, and the claims at the end are ratios of medians.
+#include <benchmark/benchmark.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "server/config/limits_file.h"
+#include "server/engine/engine.h"
+
+namespace ebbgate {
+namespace {
+
+constexpr std::size_t kFewKeys = 2'000;
+constexpr std::size_t kManyKeys = 1'000'000;
+constexpr std::size_t kBatch = 32;
+
+// `wide` admits everything and forgets nothing while this runs; a bucket of `brief` is full again a nanosecond later.
+constexpr char kLimits[] = R"(limits:
+  - {name: wide, capacity: 100000000, refill: {tokens: 1, per: 10s}}
+  - {name: brief, capacity: 1, refill: {tokens: 1000000000, per: 1s}}
+)";
+
+std::unique_ptr<Engine> MakeEngine() {
+  auto engine = std::make_unique<Engine>(EngineOptions{}, SystemTime());
+  engine->InstallLimits(*ParseLimits(kLimits, "limits"));
+  return engine;
+}
+
+// Calls on `wide` in random order, each key `rounds` times. What they point at lies in their order, so that reading
+// them costs no misses of its own: a server has just received them.
+class Calls {
+ public:
+  Calls(std::size_t keys, std::size_t rounds) {
+    std::vector<std::size_t> order(keys * rounds);
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i % keys;
+    std::shuffle(order.begin(), order.end(), std::mt19937_64(1));
+    text_.reserve(order.size() * kKeyBytes);
+    charges_.reserve(order.size());
+    for (const std::size_t key : order) {
+      const std::size_t at = text_.size();
+      absl::StrAppendFormat(&text_, "user-%08d", key);
+      charges_.push_back({"wide", absl::string_view(text_.data() + at, kKeyBytes), 1});
+    }
+    requests_.reserve(charges_.size());
+    for (const ChargeRequest& charge : charges_) requests_.push_back({.charges = {&charge, 1}});
+  }
+
+  const std::vector<CallRequest>& requests() const { return requests_; }
+  static constexpr std::size_t kKeyBytes = 13;
+
+ private:
+  std::string text_;
+  std::vector<ChargeRequest> charges_;
+  std::vector<CallRequest> requests_;
+};
+
+// An engine that knows the keys of its calls.
+struct Bed {
+  Bed(std::size_t keys, std::size_t rounds) : calls(keys, rounds), engine(MakeEngine()) {
+    CallAnswer answer;
+    for (const CallRequest& call : calls.requests()) engine->Decide(call, answer);
+  }
+  const Calls calls;
+  const std::unique_ptr<Engine> engine;
+};
+
+Bed& FewKeys() {
+  static Bed bed(kFewKeys, 32);
+  return bed;
+}
+Bed& ManyKeys() {
+  static Bed bed(kManyKeys, 1);
+  return bed;
+}
+
+void OneByOne(benchmark::State& state, Bed& bed) {
+  const std::vector<CallRequest>& calls = bed.calls.requests();
+  CallAnswer answer;
+  std::size_t i = 0;
+  for (auto _ : state) {
+    bed.engine->Decide(calls[i], answer);
+    benchmark::DoNotOptimize(answer.allowed);
+    if (++i == calls.size()) i = 0;
+  }
+}
+
+// One iteration is one decision here too, so that the times compare.
+void InBatches(benchmark::State& state, Bed& bed) {
+  const std::vector<CallRequest>& calls = bed.calls.requests();
+  std::vector<CallAnswer> answers(kBatch);
+  std::size_t i = 0;
+  while (state.KeepRunningBatch(kBatch)) {
+    bed.engine->DecideBatch(absl::MakeConstSpan(calls).subspan(i, kBatch), absl::MakeSpan(answers));
+    benchmark::DoNotOptimize(answers[0].allowed);
+    i += kBatch;
+    if (i + kBatch > calls.size()) i = 0;
+  }
+}
+
+void DecideFewKeys(benchmark::State& state) { OneByOne(state, FewKeys()); }
+void DecideMillionKeysOneByOne(benchmark::State& state) { OneByOne(state, ManyKeys()); }
+void DecideMillionKeysInBatches(benchmark::State& state) { InBatches(state, ManyKeys()); }
+
+// Each load's address is the value of the one before, somewhere in a quarter of a gigabyte.
+void CacheMissingLoad(benchmark::State& state) {
+  static const std::vector<std::size_t> next = [] {
+    constexpr std::size_t kLines = (256u << 20) / 64;
+    std::vector<std::size_t> order(kLines);
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), std::mt19937_64(2));
+    std::vector<std::size_t> ring(kLines * 8);
+    for (std::size_t i = 0; i < kLines; ++i) ring[order[i] * 8] = order[(i + 1) % kLines] * 8;
+    return ring;
+  }();
+  std::size_t at = 0;
+  for (auto _ : state) {
+    at = next[at];
+    benchmark::DoNotOptimize(at);
+  }
+}
+
+void ReadMonotonicClock(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(SystemTime().MonotonicNs());
+}
+
+BENCHMARK(DecideFewKeys);
+BENCHMARK(CacheMissingLoad);
+BENCHMARK(ReadMonotonicClock);
+BENCHMARK(DecideMillionKeysOneByOne);
+BENCHMARK(DecideMillionKeysInBatches);
+
+// Prints as usual, and keeps the median of each benchmark's repetitions (or the time, if it ran once).
+class Recorder final : public benchmark::ConsoleReporter {
+ public:
+  Recorder() : ConsoleReporter(isatty(STDOUT_FILENO) != 0 ? OO_Color : OO_None) {}
+
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      const bool once = run.run_type == Run::RT_Iteration && run.repetitions == 1;
+      if (once || run.aggregate_name == "median") times_[run.run_name.function_name] = run.GetAdjustedRealTime();
+    }
+    ConsoleReporter::ReportRuns(runs);
+  }
+
+  // 0 if it was not run.
+  double MedianNs(const std::string& name) const {
+    const auto found = times_.find(name);
+    return found == times_.end() ? 0 : found->second;
+  }
+
+ private:
+  std::map<std::string, double> times_;
+};
+
+void PrintClaims(const Recorder& recorder) {
+  const double few = recorder.MedianNs("DecideFewKeys");
+  const double miss = recorder.MedianNs("CacheMissingLoad");
+  if (few > 0 && miss > 0) {
+    absl::PrintF("\na decision at 2,000 keys: %.1f ns, %.2f cache-missing loads of %.1f ns (goal <= 0.60)\n", few,
+                 few / miss, miss);
+  }
+  const double single = recorder.MedianNs("DecideMillionKeysOneByOne");
+  const double batch = recorder.MedianNs("DecideMillionKeysInBatches");
+  if (single > 0 && batch > 0) {
+    absl::PrintF("at a million keys, batches of 32: %.1f ns a decision, %.2f times as fast as one by one (goal >= 3)\n",
+                 batch, single / batch);
+  }
+}
+
+std::int64_t ResidentBytes() {
+  std::int64_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+// Asks `brief` for `count` new keys, with the upkeep that a server does.
+void Churn(Engine& engine, std::int64_t from, std::int64_t count) {
+  CallAnswer answer;
+  for (std::int64_t i = from; i < from + count; ++i) {
+    const std::string key = absl::StrFormat("once-%08d", i);
+    const ChargeRequest charge{"brief", key, 1};
+    engine.Decide({.charges = {&charge, 1}}, answer);
+    if (i % 100'000 == 0) engine.Maintain();
+  }
+}
+
+void PrintMemory() {
+  const Calls calls(kManyKeys, 1);
+  const std::unique_ptr<Engine> engine = MakeEngine();
+  const std::int64_t before = ResidentBytes();
+  CallAnswer answer;
+  for (const CallRequest& call : calls.requests()) engine->Decide(call, answer);
+  const std::int64_t after = ResidentBytes();
+  const double keys = kManyKeys;
+  absl::PrintF(
+      "memory at a million keys of %d bytes: %.1f bytes a key by the store's account, %.1f resident "
+      "(goal <= 96 + key = %d)\n",
+      Calls::kKeyBytes, static_cast<double>(engine->Counters().store_bytes) / keys,
+      static_cast<double>(after - before) / keys, 96 + Calls::kKeyBytes);
+
+  // What came just now is kept until room is needed, so two million of them fill the store to its bound.
+  constexpr std::int64_t kChurn = 2'000'000;
+  Churn(*engine, 0, kChurn);
+  const std::int64_t settled = ResidentBytes();
+  Churn(*engine, kChurn, 3 * kChurn);
+  const EngineCounters counters = engine->Counters();
+  absl::PrintF(
+      "after 8 million more keys that came and went: %d keys held, %d forgotten, %.1f MB resident, %+.1f MB since the "
+      "first "
+      "million of them\n",
+      counters.keys, counters.keys_expired, static_cast<double>(ResidentBytes()) / 1e6,
+      static_cast<double>(ResidentBytes() - settled) / 1e6);
+}
+
+}  // namespace
+}  // namespace ebbgate
+
+int main(int argc, char** argv) {
+  // Before the arguments, which may say otherwise.
+  std::string repetitions = "--benchmark_repetitions=5", interleaving = "--benchmark_enable_random_interleaving=true";
+  std::string report = "--benchmark_display_aggregates_only=true";
+  std::vector<char*> arguments = {argv[0], repetitions.data(), interleaving.data(), report.data()};
+  arguments.insert(arguments.end(), argv + 1, argv + argc);
+  int count = static_cast<int>(arguments.size());
+  const bool all = argc == 1;
+  benchmark::Initialize(&count, arguments.data());
+  if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
+  if (all) ebbgate::PrintMemory();  // first, while nothing else has grown the process
+  ebbgate::Recorder recorder;
+  benchmark::RunSpecifiedBenchmarks(&recorder);
+  ebbgate::PrintClaims(recorder);
+  return 0;
+}
