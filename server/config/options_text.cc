@@ -95,6 +95,7 @@ std::string SettingLine(const Setting& setting, const ServerOptions& options, co
   const std::vector<std::string> values = setting.get(options);
   if (values.empty()) return absl::StrCat("# ", KeyOf(setting), ":  # not set");
   std::vector<std::string> scalars;
+  scalars.reserve(values.size());
   for (const std::string& value : values) scalars.push_back(YamlScalar(value));
   const std::string value =
       setting.repeatable ? absl::StrCat("[", absl::StrJoin(scalars, ", "), "]") : absl::StrJoin(scalars, "");

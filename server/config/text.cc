@@ -56,11 +56,15 @@ std::size_t EditDistance(absl::string_view a, absl::string_view b) {
 
 }  // namespace
 
+std::string Escape(absl::string_view text) {
+  const bool readable = ValidUtf8Prefix(text) == text.size() && !HasControlCharacter(text);
+  return readable ? absl::Utf8SafeCEscape(text) : absl::CEscape(text);
+}
+
 std::string Quote(absl::string_view text) {
   const bool cut = text.size() > kMaxQuotedBytes;
   if (cut) text = text.substr(0, ValidUtf8Prefix(text.substr(0, kMaxQuotedBytes)));
-  const bool readable = ValidUtf8Prefix(text) == text.size() && !HasControlCharacter(text);
-  return absl::StrCat("\"", readable ? absl::Utf8SafeCEscape(text) : absl::CEscape(text), cut ? "...\"" : "\"");
+  return absl::StrCat("\"", Escape(text), cut ? "...\"" : "\"");
 }
 
 std::size_t ValidUtf8Prefix(absl::string_view text) {

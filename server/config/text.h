@@ -12,7 +12,10 @@
 
 namespace ebbgate {
 
-// In double quotes for a message: control characters and bad bytes escaped, long texts cut.
+// For a message: control characters and bad bytes escaped.
+std::string Escape(absl::string_view text);
+
+// The same in double quotes, and long texts cut.
 std::string Quote(absl::string_view text);
 
 // How many bytes of `text` are valid UTF-8; all of them if it is text.size(). Surrogates, overlong forms and code

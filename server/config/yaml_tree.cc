@@ -225,13 +225,10 @@ bool CheckClosingQuote(absl::string_view text, std::size_t at, Faults& faults) {
   if (at >= text.size() || (text[at] != '"' && text[at] != '\'')) return true;
   const char quote = text[at];
   for (std::size_t i = at + 1; i < text.size(); ++i) {
-    if (text[i] == '\\' && quote == '"') {
-      ++i;
-    } else if (text[i] == quote && (quote == '"' || i + 1 >= text.size() || text[i + 1] != quote)) {
-      return true;
-    } else if (text[i] == quote) {
-      ++i;  // '' stands for one '
-    }
+    // In double quotes \ escapes what follows; in single ones '' stands for one '.
+    const bool pair = quote == '"' ? text[i] == '\\' : text.substr(i, 2) == "''";
+    if (!pair && text[i] == quote) return true;
+    if (pair) ++i;
   }
   faults.Add(LineAt(text, at), "", "begins a text in quotes that never ends", "add the closing quote");
   return false;
@@ -276,9 +273,9 @@ std::optional<YamlNode> ReadYaml(absl::string_view text, Faults& faults) {
     // The fault was added.
   } catch (const YAML::Exception& error) {
     const int line = error.mark.is_null() ? 0 : LineOf(error.mark);
-    faults.Add(line, "", absl::StrCat("is not valid YAML: ", error.msg), HintFor(error.msg));
+    faults.Add(line, "", absl::StrCat("is not valid YAML: ", Escape(error.msg)), HintFor(error.msg));
   } catch (const std::exception& error) {
-    faults.Add(0, "", absl::StrCat("cannot be read as YAML: ", error.what()));
+    faults.Add(0, "", absl::StrCat("cannot be read as YAML: ", Escape(error.what())));
   }
   return std::nullopt;
 }

@@ -202,6 +202,8 @@ TEST(LimitsFile, RefusesWhatIsNotOneSimpleYamlDocument) {
       {"limits: \"abc", "f.yaml:1: "},
       {"limits: []\n\"abc\\\"\n", "f.yaml:2: "},
       {"\xEF\xBB\xBFlimits: []\na: 'it''s\n", "f.yaml:2: begins a text in quotes that never ends"},
+      {"limits: \"\\\n", "f.yaml:1: begins a text in quotes that never ends"},
+      {"limits: \"\\", "f.yaml:1: is not valid YAML: unknown escape character: \\004 (hint: look for a missing quote)"},
       {"{\"limits\": [", "f.yaml:1: has a key that is not text (hint: or a bracket that opens here is never closed)"},
       {"limits: @x\n", "f.yaml:1: is not valid YAML: unknown token (hint: a text that begins with @"},
       {"a: b: c\n", "f.yaml:1: is not valid YAML: illegal map value"},
