@@ -29,6 +29,10 @@ limits:
     capacity: {CAPACITY}
     refill: {{tokens: {PER_SECOND}, per: 1s}}
     time_zone: {NEW_YORK}
+  - name: journal
+    capacity: 1000
+    refill: {{tokens: 1, per: 1h}}
+    time_zone: {NEW_YORK}
   - name: daily
     algorithm: fixed_window
     count: 3
@@ -46,9 +50,13 @@ class ClockTest(support.TestCase):
         """A server whose wall clock starts at `text` (UTC); with `speed`, all its clocks run that many times faster."""
         self.clock_path = os.path.join(self.directory, "clock")
         self.set_clock(text, speed)
-        env = {"LD_PRELOAD": LIBRARY, "FAKETIME_TIMESTAMP_FILE": self.clock_path, "FAKETIME_NO_CACHE": "1", "TZ": "UTC"}
+        env = {"LD_PRELOAD": LIBRARY, "FAKETIME_TIMESTAMP_FILE": self.clock_path, "TZ": "UTC"}
         if speed is None:
-            env["FAKETIME_DONT_FAKE_MONOTONIC"] = "1"
+            env |= {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_NO_CACHE": "1"}
+        else:
+            # The file is read once: threads that read it at the same time get in each other's way inside libfaketime,
+            # and where the monotonic clock is made up, too, a wrong reading would not be forgotten.
+            env["FAKETIME_CACHE_DURATION"] = "1000000"
         return self.start(LIMITS, env=env, args=args)
 
     def set_clock(self, text, speed=None):
@@ -59,6 +67,18 @@ class ClockTest(support.TestCase):
 
     def label(self, server, key):
         return server.cli_json("inspect", "bucket", key)["last_change_label"]
+
+    def label_now(self, server):
+        """Of a charge made now, to a bucket that stays known for hours."""
+
+        def charged():
+            try:
+                return server.ask("journal", "label").allowed
+            except OSError:
+                return False
+
+        support.wait_until(charged, "a charge gets through")
+        return server.cli_json("inspect", "journal", "label")["last_change_label"]
 
     def steps_followed(self, server):
         return server.metric("ebbgate_wall_clock_steps_total")
@@ -82,7 +102,7 @@ class Envelope:
         self.asked += 1
         try:
             allowed = self.server.ask("bucket", self.key).allowed
-        except ConnectionError:
+        except OSError:
             # Where time runs fast, so do the server's time-outs. If the call was charged, the server's counter knows.
             return False
         self.admitted += allowed
@@ -138,14 +158,13 @@ class DaylightSaving(ClockTest):
     def test_the_minutes_around_the_fall_back_at_30_times_the_speed(self):
         # Where the limiter of the incident forgot half of its window, every minute.
         speed = 30
-        server = self.start_at("2026-11-01 05:57:30", speed)
+        server = self.start_at("2026-11-01 05:57:00", speed)
         envelope = Envelope(server, "alice", speed)
-        envelope.ask()
-        self.assertRegex(self.label(server, "alice"), r"^2026-11-01 01:5\d EDT$")
+        self.assertRegex(self.label_now(server), r"^2026-11-01 01:5\d EDT$")
         envelope.ask_for(5 * 60 / speed)
         envelope.check(self)
         envelope.ask_until_allowed()
-        self.assertRegex(self.label(server, "alice"), r"^2026-11-01 01:0\d EST$")
+        self.assertRegex(self.label_now(server), r"^2026-11-01 01:0\d EST$")
 
 
 @unittest.skipIf(LIBRARY is None, "libfaketime is not installed (Debian package faketime)")

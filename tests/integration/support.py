@@ -199,7 +199,9 @@ class Server:
     def cli(self, *args, timeout_s=DEADLINE_S, env=None):
         """Runs ebbgate against this server; returns the finished process, with text output."""
         addresses = {"EBBGATE_SERVER": self.call_address, "EBBGATE_ADMIN": self.admin_address, **(env or {})}
-        return subprocess.run([EBBGATE, *args], env=environment(addresses), text=True, errors="replace",
+        # The default of a second is for people; a loaded machine may take longer.
+        patience = () if "--timeout" in args else ("--timeout", "30s")
+        return subprocess.run([EBBGATE, *patience, *args], env=environment(addresses), text=True, errors="replace",
                               capture_output=True, timeout=timeout_s, check=False)
 
     def cli_json(self, *args):
