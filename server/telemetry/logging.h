@@ -109,7 +109,6 @@ class EventLog {
   EventLog& operator=(const EventLog&) = delete;
 
   void Event(LogLevel level, absl::string_view event, LogFields fields = {});
-  void Debug(absl::string_view event, LogFields fields = {}) { Event(LogLevel::kDebug, event, fields); }
   void Info(absl::string_view event, LogFields fields = {}) { Event(LogLevel::kInfo, event, fields); }
   void Warning(absl::string_view event, LogFields fields = {}) { Event(LogLevel::kWarning, event, fields); }
   void Error(absl::string_view event, LogFields fields = {}) { Event(LogLevel::kError, event, fields); }

@@ -91,7 +91,7 @@ TEST_F(LoggingTest, CutsLongValues) {
 
 TEST_F(LoggingTest, LevelsFilter) {
   EventLog log = Log(false, LogLevel::kWarning);
-  log.Debug("quiet");
+  log.Event(LogLevel::kDebug, "quiet");
   log.Info("quiet");
   EXPECT_EQ(out_.str(), "");
   log.Error("loud");
