@@ -29,8 +29,7 @@ constexpr WindowUnit kCalendarUnits[] = {WindowUnit::kMinute, WindowUnit::kHour,
 
 bool IsWindow(Algorithm algorithm) { return algorithm != Algorithm::kTokenBucket && algorithm != Algorithm::kGcra; }
 
-// --- Parameters, of a limit or of an override
-// -------------------------------------------------------------------------
+// --- Parameters, of a limit or of an override ------------------------------------------------------------------------
 
 std::optional<Microtokens> ReadTokens(const YamlFields& fields, absl::string_view key) {
   const std::optional<std::int64_t> tokens = fields.WholeNumber(key, 1, kMaxCapacityTokens);
@@ -168,8 +167,7 @@ void ReadParameters(const YamlFields& fields, bool whole, absl::TimeZone zone, P
   if (const absl::Status status = Validate(parameters); !status.ok()) AddValidation(fields, status);
 }
 
-// --- The other fields of a limit
-// --------------------------------------------------------------------------------------
+// --- The other fields of a limit -------------------------------------------------------------------------------------
 
 void ReadName(const YamlFields& fields, Limit& limit) {
   if (!fields.Has("name")) return fields.Fault("name", "is missing", "callers ask for a limit by its name");
@@ -256,8 +254,7 @@ void ReadMetadata(const YamlFields& fields, Limit& limit) {
   }
 }
 
-// --- Overrides
-// --------------------------------------------------------------------------------------------------------
+// --- Overrides -------------------------------------------------------------------------------------------------------
 
 // Counts and names seen so far, over the whole file.
 struct Seen {
@@ -325,8 +322,7 @@ void ReadOverrides(const YamlFields& fields, Seen& seen, Limit& limit) {
   }
 }
 
-// --- Limits
-// -----------------------------------------------------------------------------------------------------------
+// --- Limits ----------------------------------------------------------------------------------------------------------
 
 void RefuseSecondName(const YamlFields& fields, const Limit& limit, Seen& seen) {
   if (limit.name.empty()) return;

@@ -18,8 +18,7 @@ constexpr std::size_t kHelpColumns = 100;
 constexpr std::size_t kHelpIndent = 6;
 constexpr absl::string_view kActions = "Actions";
 
-// --- Help
-// -------------------------------------------------------------------------------------------------------------
+// --- Help ------------------------------------------------------------------------------------------------------------
 
 void AppendWrapped(absl::string_view text, std::string& out) {
   std::size_t column = 0;
@@ -76,8 +75,7 @@ constexpr absl::string_view kHelpFlagsOnly =
 Signals: SIGTERM and SIGINT stop gracefully, SIGHUP reads the limits again.
 )";
 
-// --- The file
-// ---------------------------------------------------------------------------------------------------------
+// --- The file --------------------------------------------------------------------------------------------------------
 
 // A scalar that YAML reads back as the same text.
 std::string YamlScalar(absl::string_view text) {

@@ -30,8 +30,7 @@ constexpr absl::string_view kHelp = "help";
 constexpr absl::string_view kVersion = "version";
 constexpr const char* kConfigVariable = "EBBGATE_CONFIG";
 
-// --- The command line
-// -------------------------------------------------------------------------------------------------
+// --- The command line ------------------------------------------------------------------------------------------------
 
 // What it says: the values of each flag that was given.
 using Flags = std::map<std::string, std::vector<std::string>, std::less<>>;
@@ -83,8 +82,7 @@ absl::StatusOr<Flags> ParseFlags(int argc, const char* const* argv) {
   return flags;
 }
 
-// --- The file
-// ---------------------------------------------------------------------------------------------------------
+// --- The file --------------------------------------------------------------------------------------------------------
 
 std::vector<std::string> ValuesOf(const YamlNode& node, const Setting& setting, absl::string_view path,
                                   Faults& faults) {
@@ -150,8 +148,7 @@ SettingSources ReadConfigFile(const std::string& path, absl::string_view origin,
   return result;
 }
 
-// --- All together
-// -----------------------------------------------------------------------------------------------------
+// --- All together ----------------------------------------------------------------------------------------------------
 
 // The value of a variable, unless it is not set or empty.
 std::optional<std::string> Variable(const Getenv& getenv, const std::string& name) {

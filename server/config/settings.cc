@@ -21,8 +21,7 @@ namespace {
 
 using Values = std::vector<std::string>;
 
-// --- Kinds of values
-// --------------------------------------------------------------------------------------------------
+// --- Kinds of values -------------------------------------------------------------------------------------------------
 
 absl::Status Bad(absl::string_view text, absl::string_view reason) {
   return absl::InvalidArgumentError(absl::StrCat(Quote(text), " ", reason));
@@ -173,8 +172,7 @@ absl::Status SetLogLevel(const Values& values, std::string& out) {
   return absl::OkStatus();
 }
 
-// --- The table
-// --------------------------------------------------------------------------------------------------------
+// --- The table -------------------------------------------------------------------------------------------------------
 
 // Binds a kind of value to a member of ServerOptions.
 #define EBBGATE_SETTING(SET, GET, MEMBER, ...)                                                             \
