@@ -40,8 +40,7 @@ std::string Bucket(const std::string& more) {
   return "limits:\n- name: L\n  capacity: 4\n  refill: {tokens: 2, per: 1s}\n" + more;
 }
 
-// --- What is valid
-// ----------------------------------------------------------------------------------------------------
+// --- What is valid ---------------------------------------------------------------------------------------------------
 
 TEST(LimitsFile, ReadsATokenBucketAndFillsInTheRest) {
   const Limit limit = MustParse(Bucket(""))[0];
@@ -169,8 +168,7 @@ TEST(LimitsFile, ReadsTheSameKeyForTwoLimits) {
       2u);
 }
 
-// --- What is not
-// ------------------------------------------------------------------------------------------------------
+// --- What is not -----------------------------------------------------------------------------------------------------
 
 struct Bad {
   std::string text;
@@ -489,8 +487,7 @@ TEST(LimitsFile, KeepsHostileTextOnItsLine) {
   EXPECT_EQ(error.find('\x1B'), std::string::npos);
 }
 
-// --- Files
-// ------------------------------------------------------------------------------------------------------------
+// --- Files -----------------------------------------------------------------------------------------------------------
 
 TEST(LimitsFile, LoadsAFile) {
   const TempDir dir;

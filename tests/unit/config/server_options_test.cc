@@ -55,8 +55,7 @@ std::vector<std::string> Texts(const std::vector<ListenAddress>& addresses) {
   return texts;
 }
 
-// --- Where values come from
-// -------------------------------------------------------------------------------------------
+// --- Where values come from ------------------------------------------------------------------------------------------
 
 TEST(ServerOptions, HasSafeDefaults) {
   const ServerOptions options = MustParse({"--limits", "l.yaml"});
@@ -184,8 +183,7 @@ TEST(ServerOptions, OffersTheJsonTwinBeyondLoopbackOnlyWherePlainTextIsAllowed) 
   EXPECT_TRUE(MustParse({"--limits", "l", "--ops-listen", "0.0.0.0:7371", "--allow-plaintext"}).json_twin_on());
 }
 
-// --- What is printed
-// --------------------------------------------------------------------------------------------------
+// --- What is printed -------------------------------------------------------------------------------------------------
 
 TEST(ServerOptions, PrintsHelpWithEverySettingDefaultAndVariable) {
   const std::string help = *MustParse({"--help"}).print_and_exit;
@@ -235,8 +233,7 @@ TEST(ServerOptions, ReadsTheExampleFile) {
   EXPECT_EQ(options.engine.max_store_bytes, 1 << 30);
 }
 
-// --- What is wrong
-// ----------------------------------------------------------------------------------------------------
+// --- What is wrong ---------------------------------------------------------------------------------------------------
 
 struct Bad {
   std::vector<std::string> arguments;
@@ -338,8 +335,7 @@ TEST(ServerOptions, RefusesPlainTextThatOthersCanReach) {
       Parse({"--limits", "l", "--listen", "0.0.0.0:7370", "--admin-listen", "[::]:7373", "--allow-plaintext"}).ok());
 }
 
-// --- TLS
-// --------------------------------------------------------------------------------------------------------------
+// --- TLS -------------------------------------------------------------------------------------------------------------
 
 struct Pem {
   std::string cert;
