@@ -78,11 +78,13 @@ void Engine::Impl::ExpireAfter(Ledger& ledger, ShardSet shards, std::int64_t key
 
 // Before a decision and not in its midst: entries that it uses must stay.
 void Engine::Impl::MakeRoomBefore(Ledger& ledger, ShardSet shards, std::size_t calls) {
-  if (!store_.budget().NearlyFull(static_cast<std::int64_t>(calls))) return;
-  for (ShardSet rest = shards; rest != 0; rest &= rest - 1) {
-    Shard& shard = store_.shard(ShardLocks::First(rest));
-    shard.AssertHeld();
-    ledger.ExpireSome(shard, shard.expiry_cursor(), kExpiryStepsWhenFull, 0);
+  // Twice, because the first look may be cut short by the end of the shard.
+  for (int look = 0; look < 2 && store_.budget().NearlyFull(static_cast<std::int64_t>(calls)); ++look) {
+    for (ShardSet rest = shards; rest != 0; rest &= rest - 1) {
+      Shard& shard = store_.shard(ShardLocks::First(rest));
+      shard.AssertHeld();
+      ledger.ExpireSome(shard, shard.expiry_cursor(), kExpiryStepsWhenFull, 0);
+    }
   }
 }
 
@@ -117,6 +119,8 @@ void Engine::Impl::DecideRun(absl::Span<const CallRequest> calls, absl::Span<Cal
     scratch.calls.push_back({static_cast<std::uint32_t>(i), shard, generation, first, 1});
     ++begins[shard + 1];
   }
+  // What fits one chunk takes all its locks at once, in whatever order the calls stand.
+  if (scratch.calls.size() <= kCallsPerChunk) return DecideChunk(absl::MakeSpan(scratch.calls), calls, answers);
   // Counting sort by shard; stable, so that calls on one key stay in order.
   for (std::uint32_t shard = 0; shard < kShards; ++shard) begins[shard + 1] += begins[shard];
   scratch.sorted.resize(scratch.calls.size());

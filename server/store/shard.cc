@@ -49,7 +49,7 @@ void Shard::PrefetchEntry(std::uint64_t hash) const {
 Entry* Shard::Find(std::uint64_t hash, std::uint32_t limit_id, absl::string_view key) const {
   const auto matches = [&](std::uint32_t index) {
     const Entry& entry = pool_.At(index);
-    return entry.limit_id == limit_id && entry.key() == key;
+    return entry.limit_id == limit_id && entry.HasKey(key);
   };
   const std::uint32_t found = index_.Find(TagOf(hash), matches);
   return found == TagIndex::kNone ? nullptr : &pool_.At(found);

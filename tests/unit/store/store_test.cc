@@ -41,6 +41,20 @@ TEST_F(ShardTest, FindsWhatWasAddedAndNothingElse) ABSL_NO_THREAD_SAFETY_ANALYSI
   EXPECT_EQ(shard.tally(kLimit).keys, 4);
 }
 
+TEST_F(ShardTest, KeysThatDifferInOneByteDiffer) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  Shard& shard = Shared();
+  for (std::size_t length = 1; length <= 30; ++length) {
+    const std::string key(length, 'k');
+    ASSERT_NE(shard.Add(7, kLimit, key), nullptr);
+    EXPECT_NE(shard.Find(7, kLimit, key), nullptr);
+    for (std::size_t at = 0; at < length; ++at) {
+      std::string other = key;
+      other[at] = 'x';
+      EXPECT_EQ(shard.Find(7, kLimit, other), nullptr) << length << " bytes, the difference at " << at;
+    }
+  }
+}
+
 TEST_F(ShardTest, RemovingGivesBackAllThatAddingTook) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   Shard& shard = Shared();
   for (int round = 0; round < 3; ++round) {
