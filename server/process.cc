@@ -159,17 +159,6 @@ int RunServer(const ServerOptions& options, const Signals& signals) {
                                     {engine, readiness, metrics, latency, counters, log, time});
   if (!ops.ok()) return Fail(ops.status(), log);
 
-  const auto admin = RpcServer::Start(
-      {.listen = {options.admin_listen},
-       .tls = options.tls,
-       .threads = 1,
-       .max_calls_in_flight = kMaxAdminCallsInFlight,
-       .max_connection_age_ns = options.max_connection_age_ns},
-      MethodsOfPort(AdminMethods({engine, [&watcher] { return (*watcher)->ReloadNow(); }, counters, log}),
-                    kAdminService, readiness, options.reflection.value_or(options.admin_listen.is_local())),
-      counters);
-  if (!admin.ok()) return Fail(admin.status(), log);
-
   const auto calls = RpcServer::Start({.listen = options.listen,
                                        .tls = options.tls,
                                        .threads = options.threads,
@@ -179,6 +168,18 @@ int RunServer(const ServerOptions& options, const Signals& signals) {
                                                     kRateLimiterService, readiness, options.reflection_on()),
                                       counters);
   if (!calls.ok()) return Fail(calls.status(), log);
+
+  const auto admin = RpcServer::Start(
+      {.listen = {options.admin_listen},
+       .tls = options.tls,
+       .threads = 1,
+       .max_calls_in_flight = kMaxAdminCallsInFlight,
+       .max_connection_age_ns = options.max_connection_age_ns,
+       .sockets_of = calls->get()},
+      MethodsOfPort(AdminMethods({engine, [&watcher] { return (*watcher)->ReloadNow(); }, counters, log}),
+                    kAdminService, readiness, options.reflection.value_or(options.admin_listen.is_local())),
+      counters);
+  if (!admin.ok()) return Fail(admin.status(), log);
 
   const Readiness::ListenerId listener = readiness.AddListener([&] {
     (*calls)->WakeFeeds();

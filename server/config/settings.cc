@@ -232,7 +232,7 @@ constexpr Setting kSettings[] = {
     {"max-request-ids", "Memory", "N", "Request ids remembered at once; beyond, calls with an id are refused.", false,
      EBBGATE_SETTING(SetNumber, GetNumber, engine.max_request_ids, 1, kMaxRequestIds)},
 
-    {"threads", "Load", "N", "Threads that serve calls. Absent: one for each core.", false,
+    {"threads", "Load", "N", "Threads that serve calls. Absent: one for every two cores.", false,
      EBBGATE_SETTING(SetNumber, GetNumber, threads, 1, kMaxThreads)},
     {"max-calls-in-flight", "Load", "N", "Calls served at once; beyond, UNAVAILABLE.", false,
      EBBGATE_SETTING(SetNumber, GetNumber, max_calls_in_flight, 1, kMaxCallsInFlight)},
@@ -275,8 +275,10 @@ ServerOptions DefaultServerOptions() {
   options.listen = {{.text = "127.0.0.1:7370", .host = "127.0.0.1", .port = 7370, .path = ""}};
   options.ops_listen = {.text = "127.0.0.1:7371", .host = "127.0.0.1", .port = 7371, .path = ""};
   options.admin_listen = {.text = "127.0.0.1:7373", .host = "127.0.0.1", .port = 7373, .path = ""};
-  const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  options.threads = static_cast<int>(std::min(cores, kMaxThreads));
+  // Threads of gRPC share one set of sockets and hand calls over to each other, so the second one costs a third more
+  // processor time a call and adds little; those who call often need the other cores.
+  const std::int64_t cores = std::thread::hardware_concurrency();
+  options.threads = static_cast<int>(std::clamp<std::int64_t>(cores / 2, 1, kMaxThreads));
   return options;
 }
 

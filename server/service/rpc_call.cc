@@ -213,6 +213,7 @@ void RpcCall::Post() {
   request_metadata_.count = 0;
   ++pending_;
   ++method_.posted;
+  ++method_.queue.posted;
   // Neither fails unless misused: a server that has shut down answers with an event.
   if (method_.registered == nullptr) {
     grpc_server_request_call(method_.server, &call_, &details_, &request_metadata_, cq, cq, tag);
@@ -246,6 +247,7 @@ void RpcCall::On(Event event, bool ok) {
 
 void RpcCall::Arrived(bool ok) {
   --method_.posted;
+  --method_.queue.posted;
   if (!ok) {
     call_ = nullptr;
     method_.ServerIsClosing();

@@ -10,15 +10,26 @@
 namespace ebbgate {
 namespace {
 
-// Calls that wait for callers, for each method of a server on a queue: as many as may come in with one look at the
-// sockets; those that find none waiting take a slower way.
-constexpr int kPostedCalls = 64;
+// The most calls that wait for callers, for each method of a server on a queue: as many as may come in with one look at
+// the sockets. A call that finds none waiting goes to another queue, and so to another thread, or waits itself.
+constexpr int kMaxPostedCalls = 512;
+
+grpc_completion_queue* CreateQueue(RpcQueue::Kind kind) {
+  grpc_completion_queue_attributes attributes = {};
+  attributes.version = 1;
+  attributes.cq_completion_type = GRPC_CQ_NEXT;
+  attributes.cq_polling_type = kind == RpcQueue::Kind::kWaitsForSockets ? GRPC_CQ_DEFAULT_POLLING : GRPC_CQ_NON_POLLING;
+  return grpc_completion_queue_create(grpc_completion_queue_factory_lookup(&attributes), &attributes, nullptr);
+}
 
 }  // namespace
 
 void ServedMethod::Refill() {
+  // None left: more came at once than were expected.
+  if (posted == 0 && !calls.empty()) posted_goal = std::min(2 * posted_goal, kMaxPostedCalls);
   // Refused calls are unfinished too, until their refusal is read: hence twice the budget.
-  while (!closing && posted < kPostedCalls && queue.unfinished + posted < 2 * queue.budget().limit() + kPostedCalls) {
+  const std::int64_t bound = 2 * queue.budget().limit() + posted_goal;
+  while (!closing && posted < posted_goal && queue.unfinished + posted < bound) {
     if (idle.empty()) {
       calls.push_back(MakeCall(*this));
       idle.push_back(calls.back().get());
@@ -45,8 +56,8 @@ void ServedMethod::ServerIsClosing() {
   for (RpcCall* call : open) call->Close();
 }
 
-RpcQueue::RpcQueue(CallBudget& budget, ServiceCounters& counters)
-    : budget_(budget), counters_(counters), cq_(grpc_completion_queue_create_for_next(nullptr)) {}
+RpcQueue::RpcQueue(Kind kind, CallBudget& budget, ServiceCounters& counters)
+    : budget_(budget), counters_(counters), cq_(CreateQueue(kind)) {}
 
 RpcQueue::~RpcQueue() {
   if (!joined_) {
@@ -76,8 +87,8 @@ void RpcQueue::Start() {
 }
 
 void RpcQueue::Join() {
-  grpc_completion_queue_shutdown(cq_);
-  if (thread_.joinable()) thread_.join();
+  if (!thread_.joinable()) return;
+  thread_.join();
   joined_ = true;
 }
 
@@ -87,6 +98,9 @@ void RpcQueue::Run() {
     if (event.type != GRPC_OP_COMPLETE) return;
     const auto* tag = static_cast<const RpcCall::Tag*>(event.tag);
     tag->call->On(tag->event, event.success != 0);
+    // Calls wait for callers until their server is closing. A server says that it has shut down when its connections
+    // are gone, and calls may still be on their way through here; so the queue itself knows best when it is done.
+    if (posted == 0 && unfinished == 0) grpc_completion_queue_shutdown(cq_);
   }
 }
 

@@ -67,6 +67,7 @@ struct ServedMethod {
   void Closed(RpcCall& call);
 
   int posted = 0;
+  int posted_goal = 8;  // grows with the bursts that come
   bool closing = false;
   std::vector<std::unique_ptr<RpcCall>> calls = {};
   std::vector<RpcCall*> idle = {};
@@ -75,7 +76,13 @@ struct ServedMethod {
 
 class RpcQueue {
  public:
-  RpcQueue(CallBudget& budget, ServiceCounters& counters);
+  enum class Kind : std::uint8_t {
+    kWaitsForSockets,
+    // Other queues of its servers do, and hand over what is for this one.
+    kIsHandedEvents,
+  };
+
+  RpcQueue(Kind kind, CallBudget& budget, ServiceCounters& counters);
   // Pre: not started, or joined.
   ~RpcQueue();
   RpcQueue(const RpcQueue&) = delete;
@@ -89,7 +96,7 @@ class RpcQueue {
   void AddUnknownMethods(grpc_server* server);
 
   void Start();
-  // Pre: the servers have shut down. Returns when the thread is gone.
+  // Pre: the servers are shutting down. Returns when every call has ended and the thread is gone.
   void Join();
 
   // Lets every feed look whether its answer has changed.
@@ -103,6 +110,8 @@ class RpcQueue {
   ServiceCounters& counters() { return counters_; }
   // Calls that arrived and are not gone, refused ones included.
   std::int64_t unfinished = 0;
+  // Calls of all methods that wait for callers.
+  std::int64_t posted = 0;
   // All of `message` in one piece, good until the next call.
   absl::string_view Flatten(grpc_byte_buffer* message);
 

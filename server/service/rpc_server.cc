@@ -97,8 +97,11 @@ struct CoreServer {
 
 class RpcServer::Impl {
  public:
-  Impl(const RpcServerOptions& options, ServiceCounters& counters) : budget_(options.max_calls_in_flight) {
-    for (int i = 0; i < options.threads; ++i) queues_.emplace_back(budget_, counters);
+  Impl(const RpcServerOptions& options, ServiceCounters& counters)
+      : sockets_of_(options.sockets_of == nullptr ? *this : *options.sockets_of->impl_),
+        budget_(options.max_calls_in_flight) {
+    const auto kind = &sockets_of_ == this ? RpcQueue::Kind::kWaitsForSockets : RpcQueue::Kind::kIsHandedEvents;
+    for (int i = 0; i < options.threads; ++i) queues_.emplace_back(kind, budget_, counters);
   }
 
   ~Impl() {
@@ -173,11 +176,14 @@ class RpcServer::Impl {
     CoreServer*& chosen = is_unix ? unix_server_ : tcp_server_;
     if (chosen == nullptr) {
       chosen = &servers_.emplace_back(is_unix ? 0 : max_connection_age_ns);
-      for (RpcQueue& queue : queues_) {
-        grpc_server_register_completion_queue(chosen->server.get(), queue.cq(), nullptr);
-      }
+      Register(queues_, *chosen);
+      if (&sockets_of_ != this) Register(sockets_of_.queues_, *chosen);
     }
     return *chosen;
+  }
+
+  static void Register(std::list<RpcQueue>& queues, CoreServer& core) {
+    for (RpcQueue& queue : queues) grpc_server_register_completion_queue(core.server.get(), queue.cq(), nullptr);
   }
 
   absl::Status Listen(const RpcServerOptions& options) {
@@ -196,6 +202,7 @@ class RpcServer::Impl {
   }
 
   const GrpcRuntime runtime_;
+  Impl& sockets_of_;  // perhaps itself
   CallBudget budget_;
   std::list<RpcQueue> queues_;
   std::list<CoreServer> servers_;

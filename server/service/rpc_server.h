@@ -25,6 +25,8 @@
 
 namespace ebbgate {
 
+class RpcServer;
+
 struct RpcServerOptions {
   std::vector<ListenAddress> listen = {};
   TlsFiles tls = {};  // of TCP listeners; Unix sockets are never encrypted
@@ -33,6 +35,10 @@ struct RpcServerOptions {
   // Of TCP connections, which a balancer deals out only once; Unix sockets are not aged. 0: for ever. gRPC varies it by
   // a tenth either way, so that connections made together do not end together.
   std::int64_t max_connection_age_ns = 0;
+  // Another server, which outlives this one, and whose threads wait for this one's sockets too; null: its own do. In
+  // gRPC a thread that waits for sockets waits for those of the whole process and hands over what is not its own, so
+  // that a thread for rare calls would slow down all the others.
+  RpcServer* sockets_of = nullptr;
 };
 
 class RpcServer {

@@ -261,6 +261,29 @@ TEST(RpcServer, WhatDoesNotEndIsCancelled) {
   EXPECT_TRUE(served.server->AwaitStopped(kPatienceNs));
 }
 
+TEST(RpcServer, OneServerMayWaitForTheSocketsOfAnother) {
+  Gate gate;
+  Served served({.listen = {Tcp()}, .threads = 2});
+  const TempDir dir;
+  auto other =
+      RpcServer::Start({.listen = {Tcp(), UnixSocket(dir.File("other.sock"))}, .sockets_of = served.server.get()},
+                       {GateMethod(gate)}, served.counters);
+  ASSERT_TRUE(other.ok()) << other.status();
+  const auto channel = grpc::CreateChannel((*other)->addresses()[0], grpc::InsecureChannelCredentials());
+  RawCall held(channel, kGate, "slow");
+  gate.entered.WaitForNotification();
+  // What takes long there holds up nothing here.
+  v1::ShouldAllowResponse response;
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(served.ShouldAllow(Request("tenant", "acme"), response).ok());
+  gate.open.Notify();
+  EXPECT_EQ(held.response(), "slow");
+  RawCall unknown(grpc::CreateChannel((*other)->addresses()[1], grpc::InsecureChannelCredentials()),
+                  "/ebbgate.v1.RateLimiter/ShouldAllow", "");
+  EXPECT_EQ(unknown.Await().error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  other->reset();
+  EXPECT_TRUE(served.ShouldAllow(Request("tenant", "other"), response).ok());
+}
+
 TEST(RpcServer, ManyCallersOnManyThreads) {
   Served served({.listen = {Tcp()}, .threads = 4});
   served.engine.InstallLimits({testing::Bucket("shared", 1000, 1, testing::kHour)});
