@@ -15,7 +15,7 @@ namespace {
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
+  if (!in) return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", std::generic_category().message(errno)));
   std::ostringstream text;
   text << in.rdbuf();
   return std::move(text).str();

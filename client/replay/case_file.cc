@@ -237,7 +237,7 @@ absl::StatusOr<std::vector<absl::StatusOr<Case>>> LoadCases(const std::string& p
   std::ifstream in(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (!in.is_open() || in.bad())
-    return absl::NotFoundError(absl::StrCat(path, ": cannot be read: ", std::strerror(errno)));
+    return absl::NotFoundError(absl::StrCat(path, ": cannot be read: ", std::generic_category().message(errno)));
   return ParseCases(text, path);
 }
 

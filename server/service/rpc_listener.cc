@@ -51,7 +51,7 @@ absl::Status CannotListen(const ListenAddress& address, int error) {
       hint = "see the message before this one";
   }
   return absl::UnavailableError(
-      absl::StrCat("cannot listen on ", address.text, ": ", std::strerror(error), " (", hint, ")"));
+      absl::StrCat("cannot listen on ", address.text, ": ", std::generic_category().message(error), " (", hint, ")"));
 }
 
 // gRPC tells only its log why it could not bind. This tries the same and returns the error, 0 if there is none.
