@@ -78,6 +78,7 @@ void RpcQueue::AddMethod(grpc_server* server, void* registered, const RpcMethod&
 }
 
 void RpcQueue::AddUnknownMethods(grpc_server* server) {
+  ++servers_;
   methods_.push_back(ServedMethod{*this, server, nullptr, CallShape::kUnary, std::nullopt, nullptr, 0});
 }
 
@@ -85,6 +86,8 @@ void RpcQueue::Start() {
   for (ServedMethod& method : methods_) method.Refill();
   thread_ = std::thread([this] { Run(); });
 }
+
+void RpcQueue::ShutDown(grpc_server* server) { grpc_server_shutdown_and_notify(server, cq_, nullptr); }
 
 void RpcQueue::Join() {
   if (!thread_.joinable()) return;
@@ -97,10 +100,14 @@ void RpcQueue::Run() {
     const grpc_event event = grpc_completion_queue_next(cq_, gpr_inf_future(GPR_CLOCK_REALTIME), nullptr);
     if (event.type != GRPC_OP_COMPLETE) return;
     const auto* tag = static_cast<const RpcCall::Tag*>(event.tag);
-    tag->call->On(tag->event, event.success != 0);
-    // Calls wait for callers until their server is closing. A server says that it has shut down when its connections
-    // are gone, and calls may still be on their way through here; so the queue itself knows best when it is done.
-    if (posted == 0 && unfinished == 0) grpc_completion_queue_shutdown(cq_);
+    if (tag == nullptr) {
+      --servers_;
+    } else {
+      tag->call->On(tag->event, event.success != 0);
+    }
+    // A server has shut down when its connections are gone: until then they must be looked after, and even then calls
+    // may still be on their way through here. So the queue itself knows best when it is done.
+    if (servers_ == 0 && posted == 0 && unfinished == 0) grpc_completion_queue_shutdown(cq_);
   }
 }
 

@@ -92,11 +92,13 @@ class RpcQueue {
   MessageHandler* AddHandler(std::unique_ptr<MessageHandler> handler);
   void AddMethod(grpc_server* server, void* registered, const RpcMethod& method, MessageHandler* handler,
                  std::int64_t max_stream_age_ns);
-  // Calls to methods that do not exist are answered UNIMPLEMENTED.
+  // Calls to methods that do not exist are answered UNIMPLEMENTED. To be called once for each server.
   void AddUnknownMethods(grpc_server* server);
 
   void Start();
-  // Pre: the servers are shutting down. Returns when every call has ended and the thread is gone.
+  // Lets a server of this queue shut down; the queue serves until all of them have.
+  void ShutDown(grpc_server* server);
+  // Pre: ShutDown was called for every server. Returns when every call has ended and the thread is gone.
   void Join();
 
   // Lets every feed look whether its answer has changed.
@@ -128,6 +130,7 @@ class RpcQueue {
   std::vector<std::unique_ptr<MessageHandler>> handlers_;
   std::list<ServedMethod> methods_;
   std::string flat_;
+  int servers_ = 0;  // that have not shut down
   std::thread thread_;
   bool joined_ = false;
 

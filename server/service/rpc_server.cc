@@ -140,6 +140,7 @@ class RpcServer::Impl {
       grpc_server_start(core.server.get());
     }
     for (RpcQueue& queue : queues_) queue.Start();
+    serving_ = true;
     return absl::OkStatus();
   }
 
@@ -152,7 +153,11 @@ class RpcServer::Impl {
 
   void BeginStop() {
     if (std::exchange(stopping_, true)) return;
-    for (CoreServer& core : servers_) grpc_server_shutdown_and_notify(core.server.get(), stop_cq_, &core);
+    for (CoreServer& core : servers_) {
+      grpc_server_shutdown_and_notify(core.server.get(), stop_cq_, &core);
+      if (!serving_) continue;
+      for (RpcQueue& queue : queues_) queue.ShutDown(core.server.get());
+    }
     running_ = servers_.size();
   }
 
@@ -211,6 +216,7 @@ class RpcServer::Impl {
   std::vector<std::string> addresses_;
   std::vector<int> ports_;
   grpc_completion_queue* const stop_cq_ = grpc_completion_queue_create_for_next(nullptr);
+  bool serving_ = false;
   bool stopping_ = false;
   std::size_t running_ = 0;  // servers that have not shut down
 };

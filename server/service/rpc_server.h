@@ -62,7 +62,7 @@ class RpcServer {
   void WakeFeeds();
 
   void BeginStop();
-  // Whether all calls have ended. Pre: BeginStop was called.
+  // Whether all connections are gone, and with them whoever could see how a call ends. Pre: BeginStop was called.
   bool AwaitStopped(std::int64_t timeout_ns);
   // Ends all calls now. Pre: BeginStop was called.
   void CancelCalls();
