@@ -8,8 +8,11 @@
 #include "server/signals.h"
 
 int main(int argc, char** argv) {
-  const absl::StatusOr<ebbgate::ServerOptions> options =
-      ebbgate::ParseServerOptions(argc, argv, [](const char* name) -> const char* { return std::getenv(name); });
+  // No thread has started that could change the environment meanwhile.
+  const auto variable = [](const char* name) -> const char* {
+    return std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  };
+  const absl::StatusOr<ebbgate::ServerOptions> options = ebbgate::ParseServerOptions(argc, argv, variable);
   if (!options.ok()) {
     std::cerr << "ebbgated: " << options.status().message() << std::endl;
     return ebbgate::kExitBadOptions;

@@ -45,6 +45,7 @@ template <typename Value>
 void AddChoice(CLI::App& app, const std::string& flag, Value& value, const std::map<std::string, Value>& names,
                const std::string& help) {
   std::vector<std::string> words;
+  words.reserve(names.size());
   for (const auto& [word, unused] : names) words.push_back(word);
   app.add_option_function<std::string>(
          flag, [&value, &names](const std::string& word) { value = names.at(word); }, help)

@@ -302,7 +302,7 @@ grpc::Status RpcCall::HandleMessage(absl::string_view& response) {
     method_.queue.counters().CountError(ErrorReason::kMalformed);
     return Refusal(ErrorReason::kMalformed, "the call carries no message");
   }
-  const grpc::Status status = method_.handler->Handle(method_.queue.Flatten(message_), response);
+  grpc::Status status = method_.handler->Handle(method_.queue.Flatten(message_), response);
   if (method_.shape != CallShape::kFeed) DropMessage();
   return status;
 }
