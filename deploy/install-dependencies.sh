@@ -26,7 +26,7 @@ build_packages=(
 test_packages=(
   libgtest-dev libgmock-dev librapidcheck-dev libgmp-dev libbenchmark-dev
   clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev ccache
-  git python3 curl openssl faketime prometheus
+  python3 curl openssl faketime prometheus
 )
 
 packages=("${build_packages[@]}")
