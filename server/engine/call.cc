@@ -18,12 +18,16 @@ absl::string_view ErrorReasonName(ErrorReason reason) {
       return "REQUEST_ID_REUSED";
     case ErrorReason::kUnknownLimit:
       return "UNKNOWN_LIMIT";
+    case ErrorReason::kUnknownHold:
+      return "UNKNOWN_RESERVATION";
     case ErrorReason::kDeadlinePassed:
       return "DEADLINE_PASSED";
     case ErrorReason::kStoreFull:
       return "STORE_FULL";
     case ErrorReason::kRequestIdsFull:
       return "REQUEST_IDS_FULL";
+    case ErrorReason::kHoldsFull:
+      return "HOLDS_FULL";
     case ErrorReason::kOverloaded:
       return "OVERLOADED";
     case ErrorReason::kDraining:
@@ -42,11 +46,13 @@ absl::StatusCode CallError::code() const {
     case ErrorReason::kRequestIdReused:
       return absl::StatusCode::kInvalidArgument;
     case ErrorReason::kUnknownLimit:
+    case ErrorReason::kUnknownHold:
       return absl::StatusCode::kNotFound;
     case ErrorReason::kDeadlinePassed:
       return absl::StatusCode::kDeadlineExceeded;
     case ErrorReason::kStoreFull:
     case ErrorReason::kRequestIdsFull:
+    case ErrorReason::kHoldsFull:
     case ErrorReason::kOverloaded:
     case ErrorReason::kDraining:
       return absl::StatusCode::kUnavailable;

@@ -45,6 +45,7 @@ struct EngineOptions {
   std::int64_t wall_step_hold_ns = kDefaultWallStepHoldNs;
   std::int64_t dedupe_window_ns = kDefaultDedupeWindowNs;
   std::int64_t max_request_ids = kDefaultMaxRequestIds;
+  std::int64_t max_holds = kDefaultMaxHolds;
 };
 
 // Counters since the start. **Counted**: requests = allowed + denied + failed for each limit, and admitted_cost is the
@@ -60,6 +61,17 @@ struct LimitCounters {
   std::uint64_t refused_never = 0;
   std::uint64_t shadow_refused = 0;       // in shadow mode: would have refused
   std::uint64_t shadow_refused_cost = 0;  // whole tokens admitted but not charged for that reason
+  // Of holds, one for each charge of a reservation. A reservation counts in `allowed` and `admitted_cost` when it is
+  // granted, its overrun when it is settled; what was spent in the end is admitted_cost - given_back_cost.
+  std::uint64_t refused_debt = 0;
+  std::uint64_t refused_holds = 0;
+  std::uint64_t holds_open = 0;  // now
+  std::uint64_t holds_settled = 0;
+  std::uint64_t holds_cancelled = 0;
+  std::uint64_t holds_expired = 0;
+  std::uint64_t given_back_cost = 0;  // whole tokens reserved and not spent
+  std::uint64_t overrun_cost = 0;     // whole tokens spent beyond what was reserved, and charged
+  std::uint64_t uncovered_cost = 0;   // whole tokens spent beyond what may be owed: not charged
 };
 
 struct EngineCounters {
@@ -69,9 +81,12 @@ struct EngineCounters {
   std::uint64_t replayed_calls = 0;
   std::uint64_t request_ids = 0;  // remembered now
   std::uint64_t request_ids_refused = 0;
-  std::uint64_t keys = 0;          // held now
-  std::uint64_t store_bytes = 0;   // held now
-  std::uint64_t keys_expired = 0;  // forgotten because full
+  std::uint64_t request_id_bytes = 0;  // held now
+  std::uint64_t holds = 0;             // open now, all limits together
+  std::uint64_t holds_refused = 0;     // reservations refused because there were too many
+  std::uint64_t keys = 0;              // held now
+  std::uint64_t store_bytes = 0;       // held now
+  std::uint64_t keys_expired = 0;      // forgotten because full
   std::uint64_t keys_reset = 0;
   std::uint64_t keys_given_up = 0;  // forgotten although not full: of limits removed long ago, too many to keep
   std::uint64_t store_full_denied = 0;
@@ -94,6 +109,15 @@ struct Inspection {
   std::string parameters;
   std::string override_pattern;
   std::uint32_t slot = 0;
+  struct Hold {
+    std::int64_t cost = 0;  // whole tokens
+    std::int64_t act_after_ns = 0;
+    std::int64_t expires_after_ns = 0;
+  };
+  Microtokens debt = 0;  // what it lacks for what it has promised, and for overruns
+  std::size_t open_holds = 0;
+  std::vector<Hold> holds;      // the first kMaxHoldsShown of them to expire
+  std::size_t request_ids = 0;  // remembered, that charged this bucket
 };
 
 struct LimitsInForce {
@@ -120,6 +144,13 @@ class Engine {
 
   // Decides calls as if one after the other, one lock a shard. Pre: answers.size() == calls.size().
   void DecideBatch(absl::Span<const CallRequest> calls, absl::Span<CallAnswer> answers);
+
+  // Takes tokens now or from the future, at the earliest moment at which all charges fit and no promise made before is
+  // broken. Some microseconds; where promises wait, a walk over those of the keys charged.
+  void Reserve(const ReserveRequest& request, ReserveAnswer& answer);
+  // Ends a hold with what was spent (one amount for each charge, whole tokens), or with nothing. Repeatable.
+  void Settle(absl::string_view reservation_id, absl::Span<const std::int64_t> actual, SettleAnswer& answer);
+  void Cancel(absl::string_view reservation_id, SettleAnswer& answer);
 
   // NOT_FOUND for an unknown limit, INVALID_ARGUMENT for a bad key.
   absl::StatusOr<Inspection> Inspect(absl::string_view limit, absl::string_view key) const;

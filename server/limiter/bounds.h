@@ -84,6 +84,27 @@ inline constexpr std::int64_t kMinIdleNs = 1'000'000'000;
 inline constexpr std::int64_t kDefaultMaxRequestIds = 1'000'000;
 inline constexpr std::int64_t kDefaultDedupeWindowNs = 60LL * 1'000'000'000;
 
+// --- Holds -----------------------------------------------------------------------------------------------------------
+
+// How long a hold stays open unless the caller says otherwise: long work finishes, a lost caller is forgotten.
+inline constexpr std::int64_t kDefaultHoldNs = 10LL * 60 * 1'000'000'000;
+// The longest a hold may stay open, and a reservation may wait for its turn; a promise binds later calls all that time.
+inline constexpr std::int64_t kMaxHoldNs = 24LL * 3600 * 1'000'000'000;
+// Open holds of all keys, one for each charge of a reservation (some 300 bytes each), unless configured otherwise, and
+// the most that may be.
+inline constexpr std::int64_t kDefaultMaxHolds = 100'000;
+inline constexpr std::int64_t kMaxHolds = 100'000'000;
+// Open holds of one key unless its limit says otherwise, and the most that it may say: a decision on the key walks over
+// those that wait for their turn, 20 ns each.
+inline constexpr std::int64_t kDefaultMaxHoldsPerKey = 1000;
+inline constexpr std::int64_t kMaxHoldsPerKey = 10'000;
+// What a bucket may owe unless its limit says otherwise, in its capacities: a thousand full buckets wait in line.
+inline constexpr std::int64_t kDefaultMaxDebtCapacities = 1000;
+// Holds of a key that an operator is shown.
+inline constexpr std::size_t kMaxHoldsShown = 100;
+// A reservation's name: 128 random bits in hexadecimal, so that nobody guesses another's.
+inline constexpr std::size_t kReservationIdBytes = 32;
+
 // --- Time ------------------------------------------------------------------------------------------------------------
 
 // A step of the system's clock must hold this long before calendar windows follow it.

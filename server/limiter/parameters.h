@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/limiter/amount.h"
+#include "server/limiter/bounds.h"
 
 namespace ebbgate {
 
@@ -43,6 +44,9 @@ struct Parameters {
   Microtokens capacity = 0;
   // Of token_bucket and gcra.
   Rate refill;
+  // Of token_bucket and gcra: no bursts. Work may act only when all that was taken before has come back, so that a cost
+  // c is followed by a pause of c/r.
+  bool pace = false;
   // Of the windows.
   Window window;
   friend bool operator==(const Parameters&, const Parameters&) = default;
@@ -65,6 +69,9 @@ std::string DescribeNs(std::int64_t ns);
 // Advice to callers for times when Ebbgate cannot answer.
 enum class OnUnavailable : std::uint8_t { kAllow, kDeny };
 
+// What a hold that nobody ended counts as: its work may have been done.
+enum class OnHoldExpiry : std::uint8_t { kSpend, kGiveBack };
+
 // Parameters for some keys of a limit: one key, or those that match a pattern ("*" stands for any text, also none).
 struct Override {
   std::string key;
@@ -83,6 +90,11 @@ struct Limit {
   std::int64_t default_cost = 1;
   std::optional<std::int64_t> max_cost;
   OnUnavailable on_unavailable = OnUnavailable::kDeny;
+  OnHoldExpiry on_hold_expiry = OnHoldExpiry::kSpend;
+  // Whole tokens that one key may owe to reservations that wait and to overruns; absent: kDefaultMaxDebtCapacities.
+  std::optional<std::int64_t> max_debt;
+  // Open holds of one key.
+  std::int64_t max_holds = kDefaultMaxHoldsPerKey;
   absl::TimeZone display_zone = absl::UTCTimeZone();
   std::vector<std::pair<std::string, std::string>> metadata;
   // Where it was read.
