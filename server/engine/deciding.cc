@@ -22,11 +22,16 @@ void Engine::Impl::Decide(const CallRequest& call, CallAnswer& answer) {
   if (call.request_id.empty() || call.peek || call.request_id.size() > kMaxRequestIdBytes) {
     return DecideNow(call, answer);
   }
+  DecideOnce(call, CallKind::kShouldAllow, answer, nullptr, [&] { DecideNow(call, answer); });
+}
+
+void Engine::Impl::DecideOnce(const CallRequest& call, CallKind kind, CallAnswer& answer, Grant* grant,
+                              const std::function<void()>& decide) {
   answer.error = nullptr;
   bool decided = false;
-  request_ids_.Once(call, time_.MonotonicNs(), answer, [&] {
+  request_ids_.Once(call, kind, time_.MonotonicNs(), answer, grant, [&] {
     decided = true;
-    DecideNow(call, answer);
+    decide();
   });
   if (!decided && answer.error != nullptr) {
     if (answer.error->code() == absl::StatusCode::kInvalidArgument) {
@@ -37,33 +42,9 @@ void Engine::Impl::Decide(const CallRequest& call, CallAnswer& answer) {
 }
 
 void Engine::Impl::DecideNow(const CallRequest& call, CallAnswer& answer) {
-  std::vector<ResolvedCharge>& charges = EngineScratch::OfThread().charges;
-  for (;;) {
-    const LimitTable& table = Table();
-    charges.clear();
-    if (!Resolve(table, call, answer, charges)) return;
-    ShardSet shards = 0;
-    for (const ResolvedCharge& charge : charges) {
-      if (charge.limit != nullptr) shards |= OneShard(charge.shard);
-    }
-    bool done = false;
-    {
-      ShardLocks locks(store_, shards);
-      if (shards == 0 || generation_.load(std::memory_order_relaxed) == table.generation()) {
-        const Moment moment = Now();
-        Ledger ledger(store_, table, options_, moment, events_);
-        const std::int64_t keys_before = store_.budget().keys();
-        MakeRoomBefore(ledger, shards, charges.size());
-        done = ledger.Decide(charges, call.peek, answer);
-        if (!done)
-          answer.error = MakeCallError(ErrorReason::kStoreFull, "", "no memory is left for another key; ask later");
-        ExpireAfter(ledger, shards, keys_before);
-        if (!done) break;
-      }
-    }
-    if (done) return;
-  }
-  CountFailed(Table(), call);
+  DecideOnLedger(call, answer, [&](Ledger& ledger, absl::Span<const ResolvedCharge> charges) {
+    return ledger.Decide(charges, call.peek, answer);
+  });
 }
 
 // A few entries of each shard in use for every key that was added, so that forgetting keeps pace without a pause.

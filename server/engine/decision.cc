@@ -18,6 +18,15 @@ bool Tighter(const ChargeAnswer& a, const ChargeAnswer& b) {
   return static_cast<Int128>(a.remaining) * b.capacity < static_cast<Int128>(b.remaining) * a.capacity;
 }
 
+auto CountExpired(Tally& tally) {
+  return [&tally](const Promise& hold) {
+    ++tally.holds_expired;
+    if (hold.on_expiry == OnHoldExpiry::kGiveBack) {
+      tally.given_back_cost += static_cast<std::uint64_t>(WholeTokens(hold.cost));
+    }
+  };
+}
+
 }  // namespace
 
 void Ledger::Settle(Shard& shard, Entry& entry) {
@@ -41,8 +50,17 @@ void Ledger::Settle(Shard& shard, Entry& entry) {
   const Parameters& to = limits_.policy(policy).parameters;
   if (!(from == to)) {
     const auto before_bytes = static_cast<std::int64_t>(HeapBytes(from, entry.state));
+    Promises* const promises = shard.FindPromises(entry);
+    if (promises != nullptr) {
+      promises->BringUpTo(from, limits_.installed_at, entry.state, CountExpired(shard.tally(entry.limit_id)));
+    }
     Advance(from, limits_.installed_at, entry.state);
+    if (promises != nullptr) promises->Cap(from, entry.state);
     Convert(from, to, limits_.installed_at, entry.state);
+    if (promises != nullptr) {
+      promises->Convert(from, to);
+      promises->Cap(to, entry.state);
+    }
     store_.budget().Return(0, before_bytes - static_cast<std::int64_t>(HeapBytes(to, entry.state)));
   }
   entry.policy = policy;
@@ -55,6 +73,26 @@ Entry* Ledger::Find(const ResolvedCharge& charge) {
   Entry* const entry = shard.Find(charge.hash, charge.limit->id, charge.key);
   if (entry != nullptr) Settle(shard, *entry);
   return entry;
+}
+
+Promises* Ledger::BringUp(Shard& shard, Entry& entry) {
+  shard.AssertHeld();
+  Promises* const promises = shard.FindPromises(entry);
+  if (promises == nullptr) return nullptr;
+  const Parameters& parameters = limits_.policy(entry.policy).parameters;
+  const auto before_bytes = static_cast<std::int64_t>(HeapBytes(parameters, entry.state));
+  promises->BringUpTo(parameters, moment_, entry.state, CountExpired(shard.tally(entry.limit_id)));
+  store_.budget().TakeAnyway(static_cast<std::int64_t>(HeapBytes(parameters, entry.state)) - before_bytes);
+  if (!promises->empty()) return promises;
+  shard.RemovePromises(entry);
+  return nullptr;
+}
+
+void Ledger::MakeFull(Entry& entry) {
+  const Parameters& parameters = limits_.policy(entry.policy).parameters;
+  store_.budget().Return(0, static_cast<std::int64_t>(HeapBytes(parameters, entry.state)));
+  Free(parameters, entry.state);
+  entry.state = FullBucket(parameters, moment_);
 }
 
 void Ledger::Forget(Shard& shard, Entry& entry) {
@@ -72,6 +110,7 @@ void Ledger::ExpireSome(Shard& shard, std::uint64_t& cursor, int steps, std::int
     Settle(shard, entry);
     if (!entry.in_use || moment_.mono_ns - entry.state.last_ns < min_idle_ns) return;
     if (moment_.mono_ns < limits_.limit(entry.limit_id).keep_until_ns) return;
+    if (BringUp(shard, entry) != nullptr) return;
     const Parameters& parameters = limits_.policy(entry.policy).parameters;
     if (!MayForget(parameters, moment_, entry.state)) return;
     Forget(shard, entry);
@@ -88,7 +127,9 @@ inline void Ledger::Open(const ResolvedCharge& charge, Account& account) {
   account.granted_bytes = 0;
   account.added = false;
   account.entry = Find(charge);
+  account.promises = nullptr;
   if (account.entry != nullptr) {
+    if (account.entry->has_promises) account.promises = BringUp(*account.shard, *account.entry);
     account.policy = account.entry->policy;
     account.parameters = &limits_.policy(account.policy).parameters;
     account.state = account.entry->state;
@@ -102,10 +143,13 @@ inline void Ledger::Open(const ResolvedCharge& charge, Account& account) {
   account.available = Available(*account.parameters, moment_, account.state);
 }
 
-inline void Ledger::Weigh(Account& account) {
+inline void Ledger::Weigh(Account& account) const {
   // Costs that add up to more than microtokens can say are above every capacity.
   account.never = account.cost > kMaxCostTokens || FromTokens(account.cost) > account.parameters->capacity;
-  account.fits = account.cost == 0 || (!account.never && FromTokens(account.cost) <= account.available);
+  account.fits = account.cost == 0 ||
+                 (!account.never && Needed(*account.parameters, FromTokens(account.cost)) <= account.available &&
+                  (account.promises == nullptr ||
+                   account.promises->Fits(*account.parameters, moment_, account.state, FromTokens(account.cost))));
 }
 
 // An entry, and memory for what its log may grow by; or nothing of either.
@@ -141,6 +185,7 @@ inline void Ledger::ChargeOne(Account& account) {
     return;
   }
   const Parameters& parameters = *account.parameters;
+  if (account.promises != nullptr) account.promises->Cap(parameters, account.state);
   if (account.granted_bytes == 0) {
     Charge(parameters, account.state, cost);
   } else {  // The log may have needed less than it was granted.
@@ -153,15 +198,34 @@ inline void Ledger::ChargeOne(Account& account) {
   account.available = Available(parameters, moment_, account.state);
 }
 
+// What could be taken now, for people who count in whole tokens.
+inline Microtokens Ledger::Spendable(const Account& account) const {
+  if (account.promises != nullptr) {
+    return account.promises->LargestCost(*account.parameters, moment_, account.state);
+  }
+  return account.available >= Needed(*account.parameters, 0) ? account.available : 0;
+}
+
+// **Honest wait** of an account that does not fit and is not for ever.
+inline std::int64_t Ledger::WaitOf(const Account& account) const {
+  const Microtokens cost = FromTokens(account.cost);
+  if (account.promises == nullptr) {
+    return WaitNs(*account.parameters, moment_, account.state, Needed(*account.parameters, cost));
+  }
+  const std::int64_t now_ns = account.state.last_ns;
+  return account.promises->EarliestNs(*account.parameters, moment_, account.state, cost, now_ns) - now_ns;
+}
+
 inline void Ledger::AnswerOne(const Account& account, ChargeAnswer& answer) const {
   const Parameters& parameters = *account.parameters;
   answer.reason = Reason::kAllowed;
   answer.tightest = false;
   answer.on_unavailable = account.limit().on_unavailable;
-  answer.remaining = WholeTokens(account.available);
+  answer.remaining = WholeTokens(Spendable(account));
   answer.capacity = WholeTokens(parameters.capacity);
   answer.retry_after_ns = kNoWait;
-  answer.reset_after_ns = ResetNs(parameters, moment_, account.state);
+  answer.reset_after_ns = account.promises == nullptr ? ResetNs(parameters, moment_, account.state)
+                                                      : account.promises->ResetNs(parameters, moment_, account.state);
   if (account.fits) return;
   if (account.limit().shadow) {
     answer.reason = Reason::kShadowed;
@@ -169,7 +233,7 @@ inline void Ledger::AnswerOne(const Account& account, ChargeAnswer& answer) cons
     answer.reason = Reason::kCostExceedsCapacity;
   } else {
     answer.reason = Reason::kQuotaExceeded;
-    answer.retry_after_ns = WaitNs(parameters, moment_, account.state, FromTokens(account.cost));
+    answer.retry_after_ns = WaitOf(account);
   }
 }
 
@@ -191,6 +255,8 @@ inline void Ledger::CountOne(const ResolvedCharge& charge, Account& account, boo
   ++tally.denied;
   tally.refused_quota += reason == Reason::kQuotaExceeded;
   tally.refused_never += reason == Reason::kCostExceedsCapacity;
+  tally.refused_debt += reason == Reason::kTooMuchDebt;
+  tally.refused_holds += reason == Reason::kTooManyHolds;
 }
 
 // --- Whole decisions -------------------------------------------------------------------------------------------------
@@ -231,11 +297,20 @@ bool Ledger::DecideSeveral(absl::Span<const ResolvedCharge> charges, bool peek, 
     }
   }
   AnswerAll(charges, answer);
+  CountAll(charges, peek, answer);
+  return true;
+}
+
+void Ledger::CountAll(absl::Span<const ResolvedCharge> charges, bool peek, const CallAnswer& answer) {
   for (std::size_t i = 0; i < charges.size(); ++i) {
     if (charges[i].limit == nullptr) continue;
     CountOne(charges[i], accounts_[account_of_[i]], peek, answer.allowed, answer.charges[i].reason);
   }
-  return true;
+}
+
+bool Ledger::PromisesAny() const {
+  return std::any_of(accounts_.begin(), accounts_.begin() + static_cast<std::ptrdiff_t>(accounts_used_),
+                     [](const Account& account) { return account.promises != nullptr; });
 }
 
 // Charges to one bucket share an account: their costs add up.
@@ -304,6 +379,8 @@ void Ledger::AnswerAll(absl::Span<const ResolvedCharge> charges, CallAnswer& ans
     if (each.reason == Reason::kCostExceedsCapacity) answer.reason = Reason::kCostExceedsCapacity;
     answer.retry_after_ns = std::max(answer.retry_after_ns, each.retry_after_ns);
   }
+  // When each fits alone need not be when all fit, where promises lie between.
+  if (refused_ && PromisesAny()) answer.retry_after_ns = EarliestTogether() - moment_.mono_ns;
   if (answer.reason == Reason::kCostExceedsCapacity) answer.retry_after_ns = kNoWait;
   answer.charges[tightest].tightest = true;
 }

@@ -15,6 +15,10 @@ constexpr int kEntriesPerLock = 256;
 // Share of all entries that one Maintain looks at, as a divisor.
 constexpr std::int64_t kMaintainShare = 100;
 
+std::uint64_t OpenHolds(const Tally& tally) {
+  return tally.holds_opened - tally.holds_settled - tally.holds_cancelled - tally.holds_expired;
+}
+
 }  // namespace
 
 std::uint64_t Engine::Impl::NextNumber() {
@@ -100,7 +104,13 @@ void Engine::Impl::SettleAll(const LimitTable& table) {
 
 // --- Looking in from outside -----------------------------------------------------------------------------------------
 
-absl::StatusOr<Inspection> Engine::Impl::Inspect(absl::string_view limit_name, absl::string_view key) {
+absl::StatusOr<Inspection> Engine::Impl::Inspect(absl::string_view limit, absl::string_view key) {
+  absl::StatusOr<Inspection> inspection = InspectBucket(limit, key);
+  if (inspection.ok()) inspection->request_ids = request_ids_.CountOf(limit, key);
+  return inspection;
+}
+
+absl::StatusOr<Inspection> Engine::Impl::InspectBucket(absl::string_view limit_name, absl::string_view key) {
   for (;;) {
     const LimitTable& table = Table();
     const absl::StatusOr<ResolvedCharge> found = Locate(table, limit_name, key);
@@ -111,7 +121,8 @@ absl::StatusOr<Inspection> Engine::Impl::Inspect(absl::string_view limit_name, a
     if (generation_.load(std::memory_order_relaxed) != table.generation()) continue;
     const Moment moment = Now();
     Ledger ledger(store_, table, options_, moment, events_);
-    const Entry* const entry = ledger.Find(*found);
+    Entry* const entry = ledger.Find(*found);
+    const Promises* const promises = entry != nullptr ? ledger.BringUp(shard, *entry) : nullptr;
     const Limit& limit = *found->limit->config;
     const Policy& policy = table.policy(entry != nullptr ? entry->policy : found->limit->PolicyFor(key));
     BucketState state = entry != nullptr ? entry->state : FullBucket(policy.parameters, moment);
@@ -124,8 +135,16 @@ absl::StatusOr<Inspection> Engine::Impl::Inspect(absl::string_view limit_name, a
     }
     inspection.level = Available(policy.parameters, moment, state);
     inspection.capacity = WholeTokens(policy.parameters.capacity);
-    inspection.remaining = WholeTokens(inspection.level);
+    inspection.debt = std::max<Microtokens>(0, -inspection.level);
+    const bool may_spend = inspection.level >= Needed(policy.parameters, 0);
+    inspection.remaining = may_spend ? WholeTokens(inspection.level) : 0;
     inspection.reset_after_ns = ResetNs(policy.parameters, moment, state);
+    if (promises != nullptr) {
+      inspection.debt = std::max<Microtokens>(0, promises->Owed(policy.parameters, moment, state));
+      inspection.remaining = WholeTokens(promises->LargestCost(policy.parameters, moment, state));
+      inspection.reset_after_ns = promises->ResetNs(policy.parameters, moment, state);
+      InspectHolds(*promises, moment, inspection);
+    }
     inspection.parameters = absl::StrCat(Name(policy.parameters.algorithm), " ", Describe(policy.parameters));
     if (policy.override_index >= 0) {
       inspection.override_pattern = limit.overrides[static_cast<std::size_t>(policy.override_index)].key;
@@ -133,6 +152,20 @@ absl::StatusOr<Inspection> Engine::Impl::Inspect(absl::string_view limit_name, a
     inspection.slot = SlotOf(found->limit->ownership_seed, key);
     return inspection;
   }
+}
+
+void Engine::Impl::InspectHolds(const Promises& promises, const Moment& moment, Inspection& inspection) const {
+  promises.ForEachOpen([&](const Promise& hold) {
+    ++inspection.open_holds;
+    inspection.holds.push_back({.cost = WholeTokens(hold.cost),
+                                .act_after_ns = std::max<std::int64_t>(0, hold.act_ns - moment.mono_ns),
+                                .expires_after_ns = hold.expires_ns - moment.mono_ns});
+  });
+  const auto sooner = [](const Inspection::Hold& a, const Inspection::Hold& b) {
+    return a.expires_after_ns < b.expires_after_ns;
+  };
+  std::stable_sort(inspection.holds.begin(), inspection.holds.end(), sooner);
+  if (inspection.holds.size() > kMaxHoldsShown) inspection.holds.resize(kMaxHoldsShown);
 }
 
 absl::StatusOr<bool> Engine::Impl::Reset(absl::string_view limit, absl::string_view key) {
@@ -146,7 +179,14 @@ absl::StatusOr<bool> Engine::Impl::Reset(absl::string_view limit, absl::string_v
     Ledger ledger(store_, table, options_, moment, events_);
     Entry* const entry = ledger.Find(*found);
     if (entry == nullptr) return false;
-    ledger.Forget(store_.shard(found->shard), *entry);
+    Shard& shard = store_.shard(found->shard);
+    shard.AssertHeld();
+    if (Promises* const promises = ledger.BringUp(shard, *entry)) {
+      ledger.MakeFull(*entry);  // What was promised stays promised.
+      promises->ForgetReturnable();
+    } else {
+      ledger.Forget(shard, *entry);
+    }
     events_.keys_reset.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
@@ -157,6 +197,7 @@ void Engine::Impl::Maintain() {
   wall_clock_.Observe(time_.MonotonicNs(), time_.WallNs());
   store_.pool().PrepareSpare();
   request_ids_.Expire(time_.MonotonicNs());
+  reservations_.Expire(time_.MonotonicNs());
   std::int64_t budget = std::max<std::int64_t>(kShards * kEntriesPerLock, store_.budget().keys() / kMaintainShare);
   while (budget > 0) {
     const LimitTable& table = Table();
@@ -198,8 +239,25 @@ EngineCounters Engine::Impl::Counters() {
   const LimitTable& table = *in_force;
   const auto add = [&](const CompiledLimit& limit) {
     const Tally& sum = sums[limit.id];
-    counters.limits.push_back({limit.config->name, sum.allowed, sum.denied, sum.failed, sum.peeked, sum.admitted_cost,
-                               sum.refused_quota, sum.refused_never, sum.shadow_refused, sum.shadow_refused_cost});
+    counters.limits.push_back({.limit = limit.config->name,
+                               .allowed = sum.allowed,
+                               .denied = sum.denied,
+                               .failed = sum.failed,
+                               .peeked = sum.peeked,
+                               .admitted_cost = sum.admitted_cost,
+                               .refused_quota = sum.refused_quota,
+                               .refused_never = sum.refused_never,
+                               .shadow_refused = sum.shadow_refused,
+                               .shadow_refused_cost = sum.shadow_refused_cost,
+                               .refused_debt = sum.refused_debt,
+                               .refused_holds = sum.refused_holds,
+                               .holds_open = OpenHolds(sum),
+                               .holds_settled = sum.holds_settled,
+                               .holds_cancelled = sum.holds_cancelled,
+                               .holds_expired = sum.holds_expired,
+                               .given_back_cost = sum.given_back_cost,
+                               .overrun_cost = sum.overrun_cost,
+                               .uncovered_cost = sum.uncovered_cost});
   };
   for (const Limit& limit : *table.limits()) add(*table.Find(limit.name));
   for (std::uint32_t id = 0; id < table.ids(); ++id) {
@@ -211,6 +269,9 @@ EngineCounters Engine::Impl::Counters() {
   counters.replayed_calls = request_ids_.replayed();
   counters.request_ids = request_ids_.remembered();
   counters.request_ids_refused = request_ids_.refused();
+  counters.request_id_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, request_ids_.bytes()));
+  counters.holds = static_cast<std::uint64_t>(std::max<std::int64_t>(0, reservations_.open()));
+  counters.holds_refused = reservations_.refused();
   counters.keys = static_cast<std::uint64_t>(std::max<std::int64_t>(0, store_.budget().keys()));
   counters.store_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, store_.budget().bytes()));
   counters.keys_expired = read(events_.keys_expired);
@@ -246,6 +307,13 @@ LimitsInForce Engine::limits() const { return impl_->limits(); }
 void Engine::Decide(const CallRequest& call, CallAnswer& answer) { impl_->Decide(call, answer); }
 void Engine::DecideBatch(absl::Span<const CallRequest> calls, absl::Span<CallAnswer> answers) {
   impl_->DecideBatch(calls, answers);
+}
+void Engine::Reserve(const ReserveRequest& request, ReserveAnswer& answer) { impl_->Reserve(request, answer); }
+void Engine::Settle(absl::string_view reservation_id, absl::Span<const std::int64_t> actual, SettleAnswer& answer) {
+  impl_->End(reservation_id, HoldState::kSettled, actual, answer);
+}
+void Engine::Cancel(absl::string_view reservation_id, SettleAnswer& answer) {
+  impl_->End(reservation_id, HoldState::kCancelled, {}, answer);
 }
 absl::StatusOr<Inspection> Engine::Inspect(absl::string_view limit, absl::string_view key) const {
   return impl_->Inspect(limit, key);

@@ -1,12 +1,13 @@
 // What stands behind Engine's door; for the files of this folder only.
 //
 // engine.cc holds the limits in force, the looks from outside and the upkeep; resolving.cc checks calls and finds their
-// limits and places; deciding.cc takes the locks and decides.
+// limits and places; deciding.cc takes the locks and decides; reserving.cc keeps reservations.
 #ifndef EBBGATE_SERVER_ENGINE_ENGINE_IMPL_H_
 #define EBBGATE_SERVER_ENGINE_ENGINE_IMPL_H_
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "server/engine/engine.h"
 #include "server/engine/limit_table.h"
 #include "server/engine/request_ids.h"
+#include "server/engine/reservations.h"
 #include "server/limiter/wall_clock.h"
 #include "server/store/mutex.h"
 #include "server/store/store.h"
@@ -57,7 +59,8 @@ class Engine::Impl {
         number_(NextNumber()),
         wall_clock_(time.MonotonicNs(), time.WallNs(), options.wall_step_hold_ns),
         store_(options.max_keys, options.max_store_bytes),
-        request_ids_(options.max_request_ids, options.dedupe_window_ns) {}
+        request_ids_(options.max_request_ids, options.dedupe_window_ns),
+        reservations_(options.max_holds, options.dedupe_window_ns) {}
 
   ~Impl() { FreeAllState(); }
 
@@ -65,6 +68,9 @@ class Engine::Impl {
   LimitsInForce limits() const;
   void Decide(const CallRequest& call, CallAnswer& answer);
   void DecideBatch(absl::Span<const CallRequest> calls, absl::Span<CallAnswer> answers);
+  void Reserve(const ReserveRequest& request, ReserveAnswer& answer);
+  // Pre: `state` is kSettled, or kCancelled and `actual` empty.
+  void End(absl::string_view id, HoldState state, absl::Span<const std::int64_t> actual, SettleAnswer& answer);
   absl::StatusOr<Inspection> Inspect(absl::string_view limit, absl::string_view key);
   absl::StatusOr<bool> Reset(absl::string_view limit, absl::string_view key);
   void Maintain();
@@ -86,13 +92,24 @@ class Engine::Impl {
   bool CountOneFailed(const LimitTable& table, absl::string_view name);
 
   void DecideNow(const CallRequest& call, CallAnswer& answer);
-  void DecideOnLedger(Ledger& ledger, const LimitTable& table, const CallRequest& call,
-                      absl::Span<const ResolvedCharge> charges, CallAnswer& answer);
+  template <typename OnLedger>
+  bool DecideOnLedger(const CallRequest& call, CallAnswer& answer, const OnLedger& decide);
+  void DecideOnce(const CallRequest& call, CallKind kind, CallAnswer& answer, Grant* grant,
+                  const std::function<void()>& decide);
   void DecideRun(absl::Span<const CallRequest> calls, absl::Span<CallAnswer> answers);
   void DecideChunk(absl::Span<PreparedCall> chunk, absl::Span<const CallRequest> calls, absl::Span<CallAnswer> answers);
   void ExpireAfter(Ledger& ledger, ShardSet shards, std::int64_t keys_before);
   void MakeRoomBefore(Ledger& ledger, ShardSet shards, std::size_t calls);
 
+  void ReserveNow(const ReserveRequest& request, CallAnswer& answer, Grant& grant);
+  Reservation MakeReservation(const CallRequest& call, const ReserveTerms& terms, const Reserved& reserved) const;
+  bool EndOpen(Reservation& reservation, HoldState state, absl::Span<const std::int64_t> actual);
+  bool EndInBuckets(Reservation& reservation, HoldState state);
+  static void CountEnd(Reservation& reservation, const SettledCharge& of, const HoldEnd& end, HoldState state,
+                       Tally& tally);
+
+  absl::StatusOr<Inspection> InspectBucket(absl::string_view limit, absl::string_view key);
+  void InspectHolds(const Promises& promises, const Moment& moment, Inspection& inspection) const;
   absl::StatusOr<ResolvedCharge> Locate(const LimitTable& table, absl::string_view limit, absl::string_view key);
   void SettleAll(const LimitTable& table);
   bool SumTallies(const LimitTable& table, std::vector<Tally>& sums);
@@ -105,6 +122,8 @@ class Engine::Impl {
   Store store_;
   StoreEvents events_;
   RequestIds request_ids_;
+  Reservations reservations_;
+  std::atomic<std::uint64_t> next_hold_{1};
   std::atomic<std::uint64_t> unknown_limit_{0};
   std::atomic<std::uint64_t> invalid_calls_{0};
   std::atomic<std::uint64_t> limit_changes_{0};
@@ -118,6 +137,35 @@ class Engine::Impl {
   // Of table_. Written with all shards locked: under any shard's lock it does not change.
   std::atomic<std::uint64_t> generation_{0};
 };
+
+// Resolves a call, locks its shards, and has `decide(Ledger&, charges)` decide it, which is as Ledger::Decide. False if
+// the call ends in an error, which is then in the answer and counted.
+template <typename OnLedger>
+bool Engine::Impl::DecideOnLedger(const CallRequest& call, CallAnswer& answer, const OnLedger& decide) {
+  std::vector<ResolvedCharge>& charges = EngineScratch::OfThread().charges;
+  for (;;) {
+    const LimitTable& table = Table();
+    charges.clear();
+    if (!Resolve(table, call, answer, charges)) return false;
+    ShardSet shards = 0;
+    for (const ResolvedCharge& charge : charges) {
+      if (charge.limit != nullptr) shards |= OneShard(charge.shard);
+    }
+    ShardLocks locks(store_, shards);
+    if (shards != 0 && generation_.load(std::memory_order_relaxed) != table.generation()) continue;
+    const Moment moment = Now();
+    Ledger ledger(store_, table, options_, moment, events_);
+    const std::int64_t keys_before = store_.budget().keys();
+    MakeRoomBefore(ledger, shards, charges.size());
+    const bool decided = decide(ledger, absl::MakeConstSpan(charges));
+    ExpireAfter(ledger, shards, keys_before);
+    if (decided) return true;
+    break;
+  }
+  answer.error = MakeCallError(ErrorReason::kStoreFull, "", "no memory is left for another key; ask later");
+  CountFailed(Table(), call);
+  return false;
+}
 
 }  // namespace ebbgate
 

@@ -114,6 +114,14 @@ void LimitTable::KeepIds(const LimitTable& before, const std::function<bool(std:
   }
 }
 
+const CompiledLimit* LimitTable::FindHeld(absl::string_view name) const {
+  if (const CompiledLimit* in_force = Find(name)) return in_force;
+  const auto held = std::find_if(by_id_.begin(), by_id_.end(), [&](const CompiledLimit& limit) {
+    return limit.config != nullptr && limit.config->name == name;
+  });
+  return held == by_id_.end() ? nullptr : &*held;
+}
+
 std::uint32_t LimitTable::FreeId(const LimitTable& before) {
   // A number that was in use a generation ago is not free yet: entries of that time may still carry it.
   for (std::uint32_t id = 0; id < before.by_id_.size(); ++id) {

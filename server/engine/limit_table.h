@@ -60,6 +60,8 @@ class LimitTable {
     const auto found = names_.find(name);
     return found == names_.end() ? nullptr : &by_id_[found->second];
   }
+  // That, or else one of that name that was retired while keys of it are held; or null.
+  const CompiledLimit* FindHeld(absl::string_view name) const;
   const CompiledLimit& limit(std::uint32_t id) const { return by_id_[id]; }
   // Numbers in use lie below this.
   std::uint32_t ids() const { return static_cast<std::uint32_t>(by_id_.size()); }

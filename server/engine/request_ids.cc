@@ -21,6 +21,13 @@ void AppendNumber(std::int64_t number, std::string& text) {
   text.append(reinterpret_cast<const char*>(&number), sizeof(number));
 }
 
+void AppendBucket(absl::string_view limit, absl::string_view key, std::string& text) {
+  AppendNumber(static_cast<std::int64_t>(limit.size()), text);
+  absl::StrAppend(&text, limit);
+  AppendNumber(static_cast<std::int64_t>(key.size()), text);
+  absl::StrAppend(&text, key);
+}
+
 }  // namespace
 
 RequestIds::RequestIds(std::int64_t max_ids, std::int64_t window_ns)
@@ -28,16 +35,19 @@ RequestIds::RequestIds(std::int64_t max_ids, std::int64_t window_ns)
   for (std::size_t i = 0; i < kStripes; ++i) stripes_.push_back(std::make_unique<Stripe>(RandomPlacementKey()));
 }
 
-RequestIds::Fingerprint RequestIds::FingerprintOf(const CallRequest& call) const {
-  std::string asked;
+RequestIds::Fingerprint RequestIds::FingerprintOf(const CallRequest& call, CallKind kind) const {
+  std::string asked(1, static_cast<char>(kind));
   for (const ChargeRequest& charge : call.charges) {
-    AppendNumber(static_cast<std::int64_t>(charge.limit.size()), asked);
-    absl::StrAppend(&asked, charge.limit);
-    AppendNumber(static_cast<std::int64_t>(charge.key.size()), asked);
-    absl::StrAppend(&asked, charge.key);
+    AppendBucket(charge.limit, charge.key, asked);
     AppendNumber(charge.cost.value_or(-1), asked);
   }
   return {{PlacementHash(keys_[0], asked), PlacementHash(keys_[1], asked)}};
+}
+
+std::uint64_t RequestIds::BucketHash(absl::string_view limit, absl::string_view key) const {
+  std::string name;
+  AppendBucket(limit, key, name);
+  return PlacementHash(keys_[1], name);
 }
 
 bool RequestIds::TakeRoom(std::int64_t weight) {
@@ -46,10 +56,10 @@ bool RequestIds::TakeRoom(std::int64_t weight) {
   return false;
 }
 
-void RequestIds::Once(const CallRequest& call, std::int64_t now_ns, CallAnswer& answer,
+void RequestIds::Once(const CallRequest& call, CallKind kind, std::int64_t now_ns, CallAnswer& answer, Grant* grant,
                       const std::function<void()>& decide) {
   Stripe& stripe = *stripes_[PlacementHash(keys_[0], call.request_id) % kStripes];
-  const Fingerprint asked = FingerprintOf(call);
+  const Fingerprint asked = FingerprintOf(call, kind);
   const std::int64_t weight =
       std::max<std::int64_t>(1, static_cast<std::int64_t>(call.charges.size()) / kChargesPerWeight);
   MutexLock lock(stripe.mutex);
@@ -58,10 +68,11 @@ void RequestIds::Once(const CallRequest& call, std::int64_t now_ns, CallAnswer& 
       found != stripe.answers.end() && now_ns - found->second.recorded_at_ns < window_ns_) {
     if (!(found->second.asked == asked)) {
       return Fail(ErrorReason::kRequestIdReused, "request_id",
-                  "was used for other charges a moment ago; every call needs an id of its own", answer);
+                  "was used for another call a moment ago; every call needs an id of its own", answer);
     }
     answer = found->second.answer;
     answer.replayed = true;
+    if (grant != nullptr) *grant = found->second.grant;
     replayed_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -74,15 +85,38 @@ void RequestIds::Once(const CallRequest& call, std::int64_t now_ns, CallAnswer& 
     weight_.fetch_sub(weight, std::memory_order_relaxed);
     return;
   }
+  Remember(stripe, call, {asked, now_ns, weight, answer, grant != nullptr ? *grant : Grant{}, {}, 0});
+}
+
+void RequestIds::Remember(Stripe& stripe, const CallRequest& call, Remembered remembered) {
   Forget(stripe, call.request_id);  // One too old to count, and still waiting for its turn to go.
-  stripe.answers.emplace(std::string(call.request_id), Remembered{asked, now_ns, weight, answer});
-  stripe.by_age.push_back({now_ns, std::string(call.request_id)});
+  for (const ChargeRequest& charge : call.charges) remembered.buckets.push_back(BucketHash(charge.limit, charge.key));
+  const auto bytes = static_cast<std::int64_t>(sizeof(Remembered) + sizeof(std::string) + sizeof(Stripe::Age) +
+                                               2 * call.request_id.size() +
+                                               call.charges.size() * (sizeof(ChargeAnswer) + sizeof(std::uint64_t)));
+  remembered.bytes = bytes;
+  bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  stripe.by_age.push_back({remembered.recorded_at_ns, std::string(call.request_id)});
+  stripe.answers.emplace(std::string(call.request_id), std::move(remembered));
+}
+
+std::size_t RequestIds::CountOf(absl::string_view limit, absl::string_view key) const {
+  const std::uint64_t bucket = BucketHash(limit, key);
+  std::size_t count = 0;
+  for (const auto& stripe : stripes_) {
+    MutexLock lock(stripe->mutex);
+    for (const auto& [id, remembered] : stripe->answers) {
+      count += std::count(remembered.buckets.begin(), remembered.buckets.end(), bucket) > 0;
+    }
+  }
+  return count;
 }
 
 void RequestIds::Forget(Stripe& stripe, absl::string_view id) {
   const auto found = stripe.answers.find(id);
   if (found == stripe.answers.end()) return;
   weight_.fetch_sub(found->second.weight, std::memory_order_relaxed);
+  bytes_.fetch_sub(found->second.bytes, std::memory_order_relaxed);
   stripe.answers.erase(found);
 }
 

@@ -97,9 +97,14 @@ inline constexpr std::int64_t kMaxHolds = 100'000'000;
 // Open holds of one key unless its limit says otherwise, and the most that it may say: a decision on the key walks over
 // those that wait for their turn, 20 ns each.
 inline constexpr std::int64_t kDefaultMaxHoldsPerKey = 1000;
-inline constexpr std::int64_t kMaxHoldsPerKey = 10'000;
+inline constexpr std::int64_t kMaxHoldsPerKey = 5000;
 // What a bucket may owe unless its limit says otherwise, in its capacities: a thousand full buckets wait in line.
 inline constexpr std::int64_t kDefaultMaxDebtCapacities = 1000;
+// Rounds of the search for a time that suits all charges of a reservation. Each follows the gap of one bucket; after
+// so many the call goes behind everything that its buckets have promised, where any time suits.
+inline constexpr int kMaxSearchRounds = 16;
+// Reservations forgotten under one lock.
+inline constexpr int kReservationsPerLock = 256;
 // Holds of a key that an operator is shown.
 inline constexpr std::size_t kMaxHoldsShown = 100;
 // A reservation's name: 128 random bits in hexadecimal, so that nobody guesses another's.

@@ -214,6 +214,52 @@ void Convert(const Parameters& from, const Parameters& to, const Moment& moment,
   SetLevel(to, level, state);
 }
 
+Int128 Missing(const Parameters& parameters, const BucketState& state) {
+  switch (parameters.algorithm) {
+    case Algorithm::kTokenBucket: {
+      const Int128 whole = static_cast<Int128>(parameters.capacity) - state.token_bucket.level;
+      return whole * parameters.refill.per_ns - state.token_bucket.remainder;
+    }
+    case Algorithm::kGcra:
+      return std::max<Int128>(0, gcra::Backlog(parameters, state));
+    case Algorithm::kFixedWindow:
+      return std::max<Microtokens>(0, state.fixed_window.used);
+    case Algorithm::kSlidingWindow:
+    case Algorithm::kExactWindow:
+      break;
+  }
+  return static_cast<Int128>(1) << 126;
+}
+
+Microtokens GiveBack(const Parameters& parameters, const Moment& moment, std::int64_t charged_at_ns, Int128 grains,
+                     BucketState& state) {
+  const Microtokens before = Available(parameters, moment, state);
+  switch (parameters.algorithm) {
+    case Algorithm::kTokenBucket:
+      token_bucket::GiveBack(parameters, grains, state);
+      break;
+    case Algorithm::kGcra:
+      gcra::SetBacklog(parameters, state, gcra::Backlog(parameters, state) - grains);
+      break;
+    case Algorithm::kFixedWindow:
+      state.fixed_window.used -= static_cast<Microtokens>(grains);
+      break;
+    case Algorithm::kSlidingWindow:
+      sliding_window::GiveBack(parameters, moment, charged_at_ns, static_cast<Microtokens>(grains), state);
+      break;
+    case Algorithm::kExactWindow:
+      exact_window::GiveBack(charged_at_ns, static_cast<Microtokens>(grains), state);
+      break;
+  }
+  return Available(parameters, moment, state) - before;
+}
+
+BucketState Clone(const Parameters& parameters, const BucketState& state) {
+  BucketState copy = state;
+  if (parameters.algorithm == Algorithm::kExactWindow) exact_window::Clone(copy);
+  return copy;
+}
+
 std::size_t HeapBytes(const Parameters& parameters, const BucketState& state) {
   return parameters.algorithm == Algorithm::kExactWindow ? exact_window::HeapBytes(state) : 0;
 }

@@ -66,11 +66,33 @@ inline std::int64_t ResetNs(const Parameters& parameters, const Moment& moment, 
   return other_algorithms::ResetNs(parameters, moment, state);
 }
 
-// Takes `cost`. Pre: 0 < cost <= Available. May allocate for exact_window only: at most GrowthBytes.
+// What must be available for `cost` to be admitted: the cost, or everything where work is paced.
+inline Microtokens Needed(const Parameters& parameters, Microtokens cost) {
+  return parameters.pace ? parameters.capacity : cost;
+}
+
+// Takes `cost` >= 0. Where it is more than Available, the bucket is in debt: a level below 0, a count above the
+// window's. May allocate for exact_window only: at most GrowthBytes.
 inline void Charge(const Parameters& parameters, BucketState& state, Microtokens cost) {
   if (parameters.algorithm == Algorithm::kTokenBucket) return token_bucket::Charge(state, cost);
   return other_algorithms::Charge(parameters, state, cost);
 }
+
+// Part of a charge taken back: the work turned out to cost less.
+//
+// The level of token_bucket and gcra is a multiple of 1/Grain of a microtoken, and Missing is what it lacks to be full
+// in these. A window counts in microtokens: its grain is 1.
+inline std::int64_t Grain(const Parameters& parameters) {
+  const bool window = parameters.algorithm > Algorithm::kGcra;
+  return window ? 1 : parameters.refill.per_ns;
+}
+// What may be given back without lifting the bucket above what it holds when full: below 2^126, or 2^126 for
+// sliding_window and exact_window, which know what each charge still weighs.
+Int128 Missing(const Parameters& parameters, const BucketState& state);
+// Takes `grains` off what was charged at `charged_at_ns`, in a window as far as that charge still counts. Returns what
+// became available, in microtokens, rounded down. Pre: at most Missing, and not more than the charge.
+Microtokens GiveBack(const Parameters& parameters, const Moment& moment, std::int64_t charged_at_ns, Int128 grains,
+                     BucketState& state);
 
 // Whether the state cannot be told from FullBucket, so that it may be forgotten (**Forget only full**).
 bool IsFull(const Parameters& parameters, const Moment& moment, const BucketState& state);
@@ -84,6 +106,9 @@ bool MayForget(const Parameters& parameters, const Moment& moment, BucketState& 
 // min(level, new capacity) and its fraction is rounded down to the new grain: no sequence of changes adds tokens, and
 // raising a capacity adds none. Windows that remember when work was admitted (sliding, exact) keep that memory.
 void Convert(const Parameters& from, const Parameters& to, const Moment& moment, BucketState& state);
+
+// A copy that shares nothing with the state; to be freed.
+BucketState Clone(const Parameters& parameters, const BucketState& state);
 
 // Heap memory that a state owns, that Charge may add, and the freeing of it.
 std::size_t HeapBytes(const Parameters& parameters, const BucketState& state);

@@ -10,6 +10,27 @@ constexpr std::size_t kFirstEntries = 4;
 
 }  // namespace
 
+std::int64_t AdmissionLog::PlaceOf(std::int64_t at_ns) const {
+  std::int64_t first = 0, last = size_;  // It lies in [first, last), if anywhere.
+  while (first < last) {
+    const std::int64_t middle = first + (last - first) / 2;
+    if ((*this)[middle].at_ns == at_ns) return middle;
+    if ((*this)[middle].at_ns < at_ns) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return -1;
+}
+
+Microtokens AdmissionLog::Reduce(std::int64_t i, Microtokens amount) {
+  Admission& admission = ring_[(head_ + static_cast<std::size_t>(i)) % ring_.size()];
+  const Microtokens taken = std::min(amount, admission.cost);
+  admission.cost -= taken;
+  return taken;
+}
+
 void AdmissionLog::DropFirst(std::int64_t n) {
   if (n == 0) return;
   head_ = (head_ + static_cast<std::size_t>(n)) % ring_.size();
@@ -75,6 +96,17 @@ void Charge(BucketState& state, Microtokens cost) {
   window.first_live = 0;
   window.log->Append({.at_ns = state.last_ns, .cost = cost});
   window.used += cost;
+}
+
+void GiveBack(std::int64_t charged_at_ns, Microtokens amount, BucketState& state) {
+  ExactWindowState& window = state.exact_window;
+  if (window.log == nullptr) return;
+  const std::int64_t place = window.log->PlaceOf(charged_at_ns);
+  if (place >= window.first_live) window.used -= window.log->Reduce(place, amount);
+}
+
+void Clone(BucketState& state) {
+  if (state.exact_window.log != nullptr) state.exact_window.log = new AdmissionLog(*state.exact_window.log);
 }
 
 std::size_t GrowthBytes(const BucketState& state) {

@@ -31,7 +31,11 @@ class AdmissionLog {
   const Admission& operator[](std::int64_t i) const {
     return ring_[(head_ + static_cast<std::size_t>(i)) % ring_.size()];
   }
+  // The place of the admission at that time; -1 if there is none.
+  std::int64_t PlaceOf(std::int64_t at_ns) const;
   void DropFirst(std::int64_t n);
+  // Takes up to `amount` off an admission. Returns how much.
+  Microtokens Reduce(std::int64_t i, Microtokens amount);
   void Append(Admission admission);
   std::size_t HeapBytes() const { return sizeof(*this) + ring_.capacity() * sizeof(Admission); }
   // What HeapBytes may become when one more is appended after dropping `drop`.
@@ -56,6 +60,12 @@ inline Microtokens Available(const Parameters& parameters, const BucketState& st
 std::int64_t WaitNs(const Parameters& parameters, const BucketState& state, Microtokens amount);
 
 void Charge(BucketState& state, Microtokens cost);
+
+// Takes `amount` off what was admitted at `charged_at_ns`, if that is still in the window.
+void GiveBack(std::int64_t charged_at_ns, Microtokens amount, BucketState& state);
+
+// Gives the state a log of its own.
+void Clone(BucketState& state);
 
 // Heap bytes that Charge may add; 0 almost always.
 std::size_t GrowthBytes(const BucketState& state);

@@ -1,5 +1,6 @@
 #include "server/limiter/parameters.h"
 
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/str_cat.h"
@@ -59,6 +60,7 @@ absl::Status Validate(const Parameters& parameters) {
   const absl::string_view field = IsWindow(parameters.algorithm) ? "count" : "capacity";
   if (parameters.capacity < kMicrotokensPerToken) return Bad(field, "must be at least 1");
   if (parameters.capacity > FromTokens(kMaxCapacityTokens)) return Bad(field, "must be at most 9000000000000");
+  if (parameters.pace && IsWindow(parameters.algorithm)) return Bad("pace", "needs algorithm token_bucket or gcra");
   return IsWindow(parameters.algorithm) ? ValidateWindow(parameters) : ValidateRate(parameters);
 }
 
@@ -96,6 +98,17 @@ std::string Describe(const Parameters& parameters) {
     return absl::StrCat(capacity, " per ", DescribeNs(parameters.window.length_ns));
   }
   return absl::StrCat(capacity, " per ", Name(parameters.window.unit), " in ", parameters.window.calendar.name());
+}
+
+Microtokens MaxDebt(const Limit& limit, const Parameters& parameters) {
+  Int128 debt = limit.max_debt ? static_cast<Int128>(*limit.max_debt) * kMicrotokensPerToken
+                               : static_cast<Int128>(parameters.capacity) * kDefaultMaxDebtCapacities;
+  debt = std::min<Int128>(debt, FromTokens(kMaxCostTokens) - parameters.capacity);
+  if (!IsWindow(parameters.algorithm)) {
+    const Rate& refill = parameters.refill;
+    debt = std::min(debt, static_cast<Int128>(kMaxTimeToFullNs) * refill.tokens / refill.per_ns);
+  }
+  return static_cast<Microtokens>(debt);
 }
 
 bool MatchesPattern(absl::string_view pattern, absl::string_view key) {

@@ -40,13 +40,13 @@ struct Window {
 
 struct Parameters {
   Algorithm algorithm = Algorithm::kTokenBucket;
+  // Of token_bucket and gcra: no bursts. Work may act only when all that was taken before has come back, so that a cost
+  // c is followed by a pause of c/r.
+  bool pace = false;
   // What a bucket holds, or the count of a window.
   Microtokens capacity = 0;
   // Of token_bucket and gcra.
   Rate refill;
-  // Of token_bucket and gcra: no bursts. Work may act only when all that was taken before has come back, so that a cost
-  // c is followed by a pause of c/r.
-  bool pace = false;
   // Of the windows.
   Window window;
   friend bool operator==(const Parameters&, const Parameters&) = default;
@@ -101,6 +101,10 @@ struct Limit {
   std::string file;
   int line = 0;
 };
+
+// What one key that follows `parameters` may owe, in microtokens: the limit's max_debt or its default, as far as a
+// level below 0 can be told and paid back in 100 years.
+Microtokens MaxDebt(const Limit& limit, const Parameters& parameters);
 
 // Whether `key` matches `pattern`. Linear in the product of the lengths at worst; no recursion.
 bool MatchesPattern(absl::string_view pattern, absl::string_view key);

@@ -71,4 +71,15 @@ std::int64_t UntilFullNs(const Parameters& parameters, const Moment& moment, con
   return state.sliding_window.previous > 0 ? rest_ns : 0;
 }
 
+void GiveBack(const Parameters& parameters, const Moment& moment, std::int64_t charged_at_ns, Microtokens amount,
+              BucketState& state) {
+  SlidingWindowState& window = state.sliding_window;
+  const std::int64_t charged_in = FloorQuotient(EpochNs(moment, charged_at_ns), parameters.window.length_ns);
+  if (charged_in == window.number) {
+    window.current = std::max<Microtokens>(0, window.current - amount);
+  } else if (charged_in == window.number - 1) {
+    window.previous = std::max<Microtokens>(0, window.previous - amount);
+  }
+}
+
 }  // namespace ebbgate::sliding_window

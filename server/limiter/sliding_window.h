@@ -31,6 +31,10 @@ std::int64_t UntilFullNs(const Parameters& parameters, const Moment& moment, con
 
 inline void Charge(BucketState& state, Microtokens cost) { state.sliding_window.current += cost; }
 
+// Takes `amount` off the count of the window in which it was charged, while that count still weighs.
+void GiveBack(const Parameters& parameters, const Moment& moment, std::int64_t charged_at_ns, Microtokens amount,
+              BucketState& state);
+
 }  // namespace ebbgate::sliding_window
 
 #endif  // EBBGATE_SERVER_LIMITER_SLIDING_WINDOW_H_

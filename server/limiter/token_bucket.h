@@ -68,6 +68,15 @@ inline std::int64_t WaitNs(const Parameters& parameters, const BucketState& stat
 
 inline void Charge(BucketState& state, Microtokens cost) { state.token_bucket.level -= cost; }
 
+// Adds `grains`, each 1/per_ns of a microtoken. Pre: at most what is missing.
+inline void GiveBack(const Parameters& parameters, Int128 grains, BucketState& state) {
+  TokenBucketState& bucket = state.token_bucket;
+  const Int128 gained = grains + bucket.remainder;
+  const Int128 whole = FloorDiv(gained, parameters.refill.per_ns);
+  bucket.level += static_cast<Microtokens>(whole);
+  bucket.remainder = static_cast<std::int64_t>(gained - whole * parameters.refill.per_ns);
+}
+
 }  // namespace ebbgate::token_bucket
 
 #endif  // EBBGATE_SERVER_LIMITER_TOKEN_BUCKET_H_

@@ -23,7 +23,8 @@ struct alignas(64) Entry {
   // Low byte of the generation of limits; a reload brings all entries up to date before the next one may start, so two
   // generations at most are about.
   std::uint8_t generation;
-  bool in_use;
+  bool in_use : 1;
+  bool has_promises : 1;  // which the shard keeps
   BucketState state;
 
   bool key_is_inline() const { return key_bytes <= kInlineKeyBytes; }

@@ -5,6 +5,8 @@
 
 namespace ebbgate {
 
+void StoreBudget::TakeAnyway(std::int64_t bytes) { bytes_.fetch_add(bytes, std::memory_order_relaxed); }
+
 bool StoreBudget::Take(std::int64_t keys, std::int64_t bytes) {
   const bool keys_fit = keys_.fetch_add(keys, std::memory_order_relaxed) + keys <= max_keys_;
   const bool bytes_fit = bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= max_bytes_;
@@ -28,6 +30,15 @@ Tally& Tally::operator+=(const Tally& other) {
   refused_never += other.refused_never;
   shadow_refused += other.shadow_refused;
   shadow_refused_cost += other.shadow_refused_cost;
+  refused_debt += other.refused_debt;
+  refused_holds += other.refused_holds;
+  holds_opened += other.holds_opened;
+  holds_settled += other.holds_settled;
+  holds_cancelled += other.holds_cancelled;
+  holds_expired += other.holds_expired;
+  given_back_cost += other.given_back_cost;
+  overrun_cost += other.overrun_cost;
+  uncovered_cost += other.uncovered_cost;
   keys += other.keys;
   return *this;
 }
@@ -53,6 +64,18 @@ Entry* Shard::Find(std::uint64_t hash, std::uint32_t limit_id, absl::string_view
   };
   const std::uint32_t found = index_.Find(TagOf(hash), matches);
   return found == TagIndex::kNone ? nullptr : &pool_.At(found);
+}
+
+Promises& Shard::AddPromises(Entry& entry) {
+  std::unique_ptr<Promises>& promises = promises_[&entry];
+  if (promises == nullptr) promises = std::make_unique<Promises>();
+  entry.has_promises = true;
+  return *promises;
+}
+
+void Shard::RemovePromises(Entry& entry) {
+  promises_.erase(&entry);
+  entry.has_promises = false;
 }
 
 Entry* Shard::TakeFree() {
@@ -84,6 +107,7 @@ Entry* Shard::Add(std::uint64_t hash, std::uint32_t limit_id, absl::string_view 
   entry->limit_id = limit_id;
   entry->key_bytes = static_cast<std::uint16_t>(key.size());
   entry->in_use = true;
+  entry->has_promises = false;
   if (!is_inline) std::memcpy(entry->key_storage, &heap_key, sizeof(heap_key));
   std::memcpy(is_inline ? entry->key_storage : heap_key, key.data(), key.size());
   ++tallies_[limit_id].keys;
@@ -98,6 +122,7 @@ void Shard::Remove(std::uint64_t hash, Entry& entry) {
   const std::size_t key_bytes = is_inline ? 0 : entry.key_bytes;
   if (!is_inline) std::free(entry.heap_key());
   --tallies_[entry.limit_id].keys;
+  if (entry.has_promises) RemovePromises(entry);
   entry.in_use = false;
   free_.push_back(index);
   budget_.Return(1, static_cast<std::int64_t>(sizeof(Entry) + key_bytes));

@@ -4,11 +4,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "server/limiter/amount.h"
+#include "server/limiter/promises.h"
 #include "server/store/entry.h"
 #include "server/store/entry_pool.h"
 #include "server/store/mutex.h"
@@ -24,6 +27,8 @@ class StoreBudget {
   // Takes room for more, or takes nothing and says no.
   bool Take(std::int64_t keys, std::int64_t bytes);
   void Return(std::int64_t keys, std::int64_t bytes);
+  // For what was promised and must be kept.
+  void TakeAnyway(std::int64_t bytes);
 
   bool NearlyFull(std::int64_t keys_wanted) const {
     return keys() + keys_wanted > max_keys_ ||
@@ -50,6 +55,15 @@ struct Tally {
   std::uint64_t refused_never = 0;
   std::uint64_t shadow_refused = 0;
   std::uint64_t shadow_refused_cost = 0;
+  std::uint64_t refused_debt = 0;
+  std::uint64_t refused_holds = 0;
+  std::uint64_t holds_opened = 0;
+  std::uint64_t holds_settled = 0;
+  std::uint64_t holds_cancelled = 0;
+  std::uint64_t holds_expired = 0;
+  std::uint64_t given_back_cost = 0;
+  std::uint64_t overrun_cost = 0;
+  std::uint64_t uncovered_cost = 0;
   std::int64_t keys = 0;  // held now
 
   Tally& operator+=(const Tally& other);
@@ -80,8 +94,15 @@ class alignas(64) ABSL_LOCKABLE Shard {
   // A new entry for a key that has none, its state, policy and generation unset; null if the bounds are reached.
   Entry* Add(std::uint64_t hash, std::uint32_t limit_id, absl::string_view key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
 
-  // Pre: what the entry's state owned was freed.
+  // Pre: what the entry's state owned was freed. Its promises are forgotten.
   void Remove(std::uint64_t hash, Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
+
+  // What the entry's bucket has promised to reservations; null if nothing.
+  Promises* FindPromises(const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
+    return entry.has_promises ? promises_.find(&entry)->second.get() : nullptr;
+  }
+  Promises& AddPromises(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
+  void RemovePromises(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
 
   // Calls visit(Entry&) for the next entries in use, looking at `steps` places, starting after those of the last call
   // with the same cursor. Visit may remove its entry. Returns false when the end was reached (the cursor starts anew).
@@ -109,6 +130,8 @@ class alignas(64) ABSL_LOCKABLE Shard {
   std::vector<std::uint32_t> blocks_ ABSL_GUARDED_BY(this);  // first entries
   std::vector<std::uint32_t> free_ ABSL_GUARDED_BY(this);
   std::vector<Tally> tallies_ ABSL_GUARDED_BY(this);
+  // Of few entries at a time; bounded by the engine, which counts holds.
+  absl::flat_hash_map<const Entry*, std::unique_ptr<Promises>> promises_ ABSL_GUARDED_BY(this);
   std::uint64_t expiry_cursor_ ABSL_GUARDED_BY(this) = 0;
 };
 
