@@ -142,7 +142,7 @@ void Engine::Impl::DecideChunk(absl::Span<PreparedCall> chunk, absl::Span<const 
     for (const PreparedCall& call : chunk) {
       if (call.charges == 0) continue;
       store_.shard(call.shard).AssertHeld();
-      store_.shard(call.shard).PrefetchEntry(charges[call.first_charge].hash);
+      charges[call.first_charge].guess = store_.shard(call.shard).PrefetchEntry(charges[call.first_charge].hash);
     }
     for (PreparedCall& call : chunk) {
       if (call.charges == 0) continue;

@@ -31,8 +31,7 @@ auto CountExpired(Tally& tally) {
 
 void Ledger::Settle(Shard& shard, Entry& entry) {
   shard.AssertHeld();
-  const auto generation = static_cast<std::uint8_t>(limits_.generation());
-  if (entry.generation == generation) return;
+  if (IsSettled(entry)) return;
   const CompiledLimit& limit = limits_.limit(entry.limit_id);
   if (limit.config == nullptr) {  // Removed, and given up.
     events_.keys_given_up.fetch_add(1, std::memory_order_relaxed);
@@ -64,14 +63,14 @@ void Ledger::Settle(Shard& shard, Entry& entry) {
     store_.budget().Return(0, before_bytes - static_cast<std::int64_t>(HeapBytes(to, entry.state)));
   }
   entry.policy = policy;
-  entry.generation = generation;
+  entry.generation = static_cast<std::uint8_t>(limits_.generation());
 }
 
 Entry* Ledger::Find(const ResolvedCharge& charge) {
   Shard& shard = store_.shard(charge.shard);
   shard.AssertHeld();
-  Entry* const entry = shard.Find(charge.hash, charge.limit->id, charge.key);
-  if (entry != nullptr) Settle(shard, *entry);
+  Entry* const entry = shard.Find(charge.hash, charge.limit->id, charge.key, charge.guess);
+  if (entry != nullptr && !IsSettled(*entry)) Settle(shard, *entry);
   return entry;
 }
 

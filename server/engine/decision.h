@@ -28,6 +28,7 @@ struct ResolvedCharge {
   std::int64_t cost = 0;  // whole tokens
   std::uint32_t shard = 0;
   std::uint64_t hash = 0;
+  Entry* guess = nullptr;  // where the key's entry probably is, if it was fetched ahead
 };
 
 // On what terms tokens are reserved.
@@ -121,6 +122,10 @@ class Ledger {
     bool has_room() const { return entry != nullptr && parameters->algorithm != Algorithm::kExactWindow; }
   };
   static_assert(std::is_trivially_default_constructible_v<Account>);
+
+  bool IsSettled(const Entry& entry) const {
+    return entry.generation == static_cast<std::uint8_t>(limits_.generation());
+  }
 
   // Steps of a decision, for one account each.
   void Open(const ResolvedCharge& charge, Account& account);

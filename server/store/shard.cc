@@ -52,20 +52,6 @@ Shard::~Shard() {
   Sweep(cursor, INT32_MAX, free_key);
 }
 
-void Shard::PrefetchEntry(std::uint64_t hash) const {
-  const std::uint32_t entry = index_.Guess(TagOf(hash));
-  if (entry != TagIndex::kNone) __builtin_prefetch(&pool_.At(entry), 1);
-}
-
-Entry* Shard::Find(std::uint64_t hash, std::uint32_t limit_id, absl::string_view key) const {
-  const auto matches = [&](std::uint32_t index) {
-    const Entry& entry = pool_.At(index);
-    return entry.limit_id == limit_id && entry.HasKey(key);
-  };
-  const std::uint32_t found = index_.Find(TagOf(hash), matches);
-  return found == TagIndex::kNone ? nullptr : &pool_.At(found);
-}
-
 Promises& Shard::AddPromises(Entry& entry) {
   std::unique_ptr<Promises>& promises = promises_[&entry];
   if (promises == nullptr) promises = std::make_unique<Promises>();

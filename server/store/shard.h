@@ -83,12 +83,13 @@ class alignas(64) ABSL_LOCKABLE Shard {
   // For code that holds several shards at once, which the analysis cannot follow.
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK(this) {}
 
-  // Two steps of fetching memory ahead: the index's cell, then the entry it names.
+  // Two steps of fetching memory ahead: the index's cell, then the entry it names. That is nearly always the entry that
+  // Find will want, and can be given to it as a guess; null if there is none.
   void PrefetchIndex(std::uint64_t hash) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) { index_.Prefetch(TagOf(hash)); }
-  void PrefetchEntry(std::uint64_t hash) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
+  Entry* PrefetchEntry(std::uint64_t hash) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
 
-  // The entry of a key, or null. Entries stay where they are until removed.
-  Entry* Find(std::uint64_t hash, std::uint32_t limit_id, absl::string_view key) const
+  // The entry of a key, or null. Entries stay where they are until removed. A guess, if any, is of this shard.
+  Entry* Find(std::uint64_t hash, std::uint32_t limit_id, absl::string_view key, Entry* guess = nullptr) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
 
   // A new entry for a key that has none, its state, policy and generation unset; null if the bounds are reached.
@@ -134,6 +135,22 @@ class alignas(64) ABSL_LOCKABLE Shard {
   absl::flat_hash_map<const Entry*, std::unique_ptr<Promises>> promises_ ABSL_GUARDED_BY(this);
   std::uint64_t expiry_cursor_ ABSL_GUARDED_BY(this) = 0;
 };
+
+inline Entry* Shard::PrefetchEntry(std::uint64_t hash) const {
+  const std::uint32_t index = index_.Guess(TagOf(hash));
+  if (index == TagIndex::kNone) return nullptr;
+  Entry* const entry = &pool_.At(index);
+  __builtin_prefetch(entry, 1);
+  return entry;
+}
+
+inline Entry* Shard::Find(std::uint64_t hash, std::uint32_t limit_id, absl::string_view key, Entry* guess) const {
+  const auto holds = [&](const Entry& entry) { return entry.limit_id == limit_id && entry.HasKey(key); };
+  // It may have been removed since.
+  if (guess != nullptr && guess->in_use && holds(*guess)) return guess;
+  const std::uint32_t found = index_.Find(TagOf(hash), [&](std::uint32_t index) { return holds(pool_.At(index)); });
+  return found == TagIndex::kNone ? nullptr : &pool_.At(found);
+}
 
 template <typename Visit>
 bool Shard::Sweep(std::uint64_t& cursor, int steps, const Visit& visit) {

@@ -20,10 +20,6 @@ TagIndex::Array TagIndex::Allocate(std::size_t cells) {
 
 TagIndex::TagIndex() : current_(Allocate(kFirstCells)) {}
 
-std::uint32_t TagIndex::Guess(std::uint32_t tag) const {
-  return FindIn(current_, tag, [](std::uint32_t) { return true; });
-}
-
 std::size_t TagIndex::GrowthBytes() const { return NeedsToGrow() ? 2 * Cells(current_) * sizeof(std::uint64_t) : 0; }
 
 void TagIndex::Insert(std::uint32_t tag, std::uint32_t entry) {

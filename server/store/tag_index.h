@@ -31,7 +31,9 @@ class TagIndex {
 
   void Prefetch(std::uint32_t tag) const { __builtin_prefetch(&current_.cells[tag & current_.mask]); }
   // The first entry with this tag, without asking whether it is the one; kNone if there is none. For prefetching.
-  std::uint32_t Guess(std::uint32_t tag) const;
+  std::uint32_t Guess(std::uint32_t tag) const {
+    return FindIn(current_, tag, [](std::uint32_t) { return true; });
+  }
 
   std::size_t size() const { return size_; }
   std::size_t bytes() const { return (Cells(current_) + Cells(old_)) * sizeof(std::uint64_t); }
