@@ -55,6 +55,22 @@ TEST_F(ShardTest, KeysThatDifferInOneByteDiffer) ABSL_NO_THREAD_SAFETY_ANALYSIS 
   }
 }
 
+TEST_F(ShardTest, AGuessIsTakenOnlyIfItIsTheKey) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  Shard& shard = Shared();
+  EXPECT_EQ(shard.PrefetchEntry(7), nullptr);
+  Entry* const a = shard.Add(7, kLimit, "a");
+  Entry* const b = shard.Add(7, kLimit, "b");
+  Entry* const guess = shard.PrefetchEntry(7);
+  ASSERT_TRUE(guess == a || guess == b);
+  for (Entry* const entry : {a, b}) {
+    EXPECT_EQ(shard.Find(7, kLimit, "a", entry), a);
+    EXPECT_EQ(shard.Find(7, kLimit, "b", entry), b);
+    EXPECT_EQ(shard.Find(7, kLimit + 1, "a", entry), nullptr);
+  }
+  shard.Remove(7, *a);
+  EXPECT_EQ(shard.Find(7, kLimit, "a", a), nullptr) << "removed since it was guessed";
+}
+
 TEST_F(ShardTest, RemovingGivesBackAllThatAddingTook) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   Shard& shard = Shared();
   for (int round = 0; round < 3; ++round) {
