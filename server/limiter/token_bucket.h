@@ -56,14 +56,19 @@ inline Microtokens Available(const BucketState& state) { return state.token_buck
 inline std::int64_t WaitNs(const Parameters& parameters, const BucketState& state, Microtokens amount) {
   const TokenBucketState& bucket = state.token_bucket;
   if (amount <= bucket.level) return 0;
-  std::int64_t missing, owed;
+  const auto [tokens, per_ns] = parameters.refill;
+  // Again 64 bits nearly always do, if need be by splitting what is missing at the multiple of `tokens` next below.
+  std::int64_t missing, owed, wait_ns = 0;
   if (!__builtin_sub_overflow(amount, bucket.level, &missing) &&
-      !__builtin_mul_overflow(missing, parameters.refill.per_ns, &owed)) {
-    owed -= bucket.remainder;
-    return owed / parameters.refill.tokens + (owed % parameters.refill.tokens != 0 ? 1 : 0);
+      (!__builtin_mul_overflow(missing, per_ns, &owed) ||
+       (!__builtin_mul_overflow(missing / tokens, per_ns, &wait_ns) &&
+        !__builtin_mul_overflow(missing % tokens, per_ns, &owed)))) {
+    owed -= bucket.remainder;  // May fall below 0, where division rounds up by itself.
+    const std::int64_t rest_ns = owed / tokens + (owed % tokens > 0 ? 1 : 0);
+    if (!__builtin_add_overflow(wait_ns, rest_ns, &wait_ns)) return wait_ns;
   }
-  const Int128 long_owed = (static_cast<Int128>(amount) - bucket.level) * parameters.refill.per_ns - bucket.remainder;
-  return Saturate(CeilDiv(long_owed, parameters.refill.tokens));
+  const Int128 long_owed = (static_cast<Int128>(amount) - bucket.level) * per_ns - bucket.remainder;
+  return Saturate(CeilDiv(long_owed, tokens));
 }
 
 inline void Charge(BucketState& state, Microtokens cost) { state.token_bucket.level -= cost; }

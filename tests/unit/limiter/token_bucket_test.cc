@@ -157,6 +157,19 @@ TEST_P(Bucket, OneAYear) {
   EXPECT_TRUE(bucket.AskTokens(At(kSlowestTokenNs), 1).allowed);
 }
 
+TEST_P(Bucket, WaitsAreExactBeyond64BitsOfWhatIsOwed) {
+  constexpr std::int64_t kHour = 3600 * kSecond;
+  for (const std::int64_t tokens : {1, 7, 1000}) {
+    const std::int64_t full_at_ns = (1000 * kHour + tokens - 1) / tokens;
+    CoreBucket bucket(Of(1000, tokens, kHour), At(0));
+    EXPECT_TRUE(bucket.AskTokens(At(0), 1000).allowed);
+    for (const std::int64_t now_ns : {0L, 1L, 2L, 999'999'999L, 1234 * kMs + 567}) {
+      EXPECT_EQ(bucket.ResetAt(At(now_ns)), full_at_ns - now_ns) << tokens << " an hour, after " << now_ns;
+      EXPECT_EQ(bucket.AskTokens(At(now_ns), 1000).wait_ns, full_at_ns - now_ns);
+    }
+  }
+}
+
 TEST_P(Bucket, DebtIsWorkedOffAtTheRate) {
   // What a settled reservation may leave behind: 5 tokens in, 12 taken.
   CoreBucket bucket(Of(5, 1, kSecond), At(0));
