@@ -13,11 +13,6 @@ constexpr std::size_t kCallsPerChunk = 64;
 
 }  // namespace
 
-EngineScratch& EngineScratch::OfThread() {
-  thread_local EngineScratch scratch;
-  return scratch;
-}
-
 void Engine::Impl::Decide(const CallRequest& call, CallAnswer& answer) {
   if (call.request_id.empty() || call.peek || call.request_id.size() > kMaxRequestIdBytes) {
     return DecideNow(call, answer);
@@ -92,17 +87,16 @@ void Engine::Impl::DecideRun(absl::Span<const CallRequest> calls, absl::Span<Cal
   scratch.calls.clear();
   const LimitTable& table = Table();
   const std::uint64_t generation = table.generation();
-  std::array<std::uint32_t, kShards + 1> begins{};
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const auto first = static_cast<std::uint32_t>(scratch.charges.size());
     if (!Resolve(table, calls[i], answers[i], scratch.charges)) continue;
-    const std::uint32_t shard = scratch.charges[first].shard;
-    scratch.calls.push_back({static_cast<std::uint32_t>(i), shard, generation, first, 1});
-    ++begins[shard + 1];
+    scratch.calls.push_back({static_cast<std::uint32_t>(i), scratch.charges[first].shard, generation, first, 1});
   }
   // What fits one chunk takes all its locks at once, in whatever order the calls stand.
   if (scratch.calls.size() <= kCallsPerChunk) return DecideChunk(absl::MakeSpan(scratch.calls), calls, answers);
   // Counting sort by shard; stable, so that calls on one key stay in order.
+  std::array<std::uint32_t, kShards + 1> begins{};
+  for (const PreparedCall& call : scratch.calls) ++begins[call.shard + 1];
   for (std::uint32_t shard = 0; shard < kShards; ++shard) begins[shard + 1] += begins[shard];
   scratch.sorted.resize(scratch.calls.size());
   for (const PreparedCall& call : scratch.calls) scratch.sorted[begins[call.shard]++] = call;

@@ -46,7 +46,10 @@ struct EngineScratch {
   std::uint64_t generation = 0;
   const CompiledLimit* limit = nullptr;
 
-  static EngineScratch& OfThread();
+  static EngineScratch& OfThread() {
+    thread_local EngineScratch scratch;
+    return scratch;
+  }
 };
 
 std::shared_ptr<const CallError> MakeCallError(ErrorReason reason, std::string field, std::string message);

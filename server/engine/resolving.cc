@@ -56,9 +56,10 @@ std::shared_ptr<const CallError> MakeCallError(ErrorReason reason, std::string f
   return std::make_shared<const CallError>(CallError{reason, std::move(field), std::move(message)});
 }
 
-const CompiledLimit* Engine::Impl::FindLimit(const LimitTable& table, absl::string_view name) const {
+inline const CompiledLimit* Engine::Impl::FindLimit(const LimitTable& table, absl::string_view name) const {
   EngineScratch& scratch = EngineScratch::OfThread();
-  if (scratch.engine == number_ && scratch.generation == table.generation() && scratch.limit->config->name == name) {
+  if (scratch.engine == number_ && scratch.generation == table.generation() &&
+      SameText(scratch.limit->config->name, name)) {
     return scratch.limit;
   }
   const CompiledLimit* const found = table.Find(name);
@@ -70,14 +71,14 @@ const CompiledLimit* Engine::Impl::FindLimit(const LimitTable& table, absl::stri
   return found;
 }
 
-void Engine::Impl::Place(absl::string_view key, ResolvedCharge& resolved) {
+inline void Engine::Impl::Place(absl::string_view key, ResolvedCharge& resolved) {
   resolved.key = key;
   resolved.shard = ShardOfSlot(SlotOf(resolved.limit->ownership_seed, key));
   resolved.hash = PlacementHash(resolved.limit->placement_key, key);
 }
 
-bool Engine::Impl::ResolveCharge(const LimitTable& table, const ChargeRequest& charge, std::size_t i,
-                                 ResolvedCharge& resolved, CallAnswer& answer) {
+inline bool Engine::Impl::ResolveCharge(const LimitTable& table, const ChargeRequest& charge, std::size_t i,
+                                        ResolvedCharge& resolved, CallAnswer& answer) {
   if (!IsSound(charge)) {
     answer.error = ChargeFault(charge, i);
     return false;

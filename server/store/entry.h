@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/limiter/bucket_state.h"
+#include "server/store/same_text.h"
 
 namespace ebbgate {
 
@@ -33,21 +34,7 @@ struct alignas(64) Entry {
     std::memcpy(&pointer, key_storage, sizeof(pointer));
     return pointer;
   }
-  // The same as key() == other, for less: nearly all keys are short, and a call of memcmp costs more than the
-  // comparison.
-  bool HasKey(absl::string_view other) const {
-    if (other.size() != key_bytes) return false;
-    if (!key_is_inline() || key_bytes < sizeof(std::uint64_t)) return key() == other;
-    // Words from the front, and one that ends with the key.
-    const std::size_t last = key_bytes - sizeof(std::uint64_t);
-    const auto differs = [&](std::size_t at) {
-      std::uint64_t a, b;
-      std::memcpy(&a, key_storage + at, sizeof(a));
-      std::memcpy(&b, other.data() + at, sizeof(b));
-      return a != b;
-    };
-    return !differs(0) && !differs(last) && (key_bytes <= 2 * sizeof(std::uint64_t) || !differs(sizeof(std::uint64_t)));
-  }
+  bool HasKey(absl::string_view other) const { return SameText(key(), other); }
   absl::string_view key() const { return {key_is_inline() ? key_storage : heap_key(), key_bytes}; }
 };
 static_assert(sizeof(Entry) == 64);
