@@ -83,15 +83,19 @@ void Engine::Impl::DecideBatch(absl::Span<const CallRequest> calls, absl::Span<C
 
 void Engine::Impl::DecideRun(absl::Span<const CallRequest> calls, absl::Span<CallAnswer> answers) {
   EngineScratch& scratch = EngineScratch::OfThread();
-  scratch.charges.clear();
-  scratch.calls.clear();
+  std::vector<ResolvedCharge>& charges = scratch.charges;
+  charges.clear();
+  scratch.calls.resize(calls.size());
+  std::size_t prepared = 0;
   const LimitTable& table = Table();
   const std::uint64_t generation = table.generation();
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    const auto first = static_cast<std::uint32_t>(scratch.charges.size());
-    if (!Resolve(table, calls[i], answers[i], scratch.charges)) continue;
-    scratch.calls.push_back({static_cast<std::uint32_t>(i), scratch.charges[first].shard, generation, first, 1});
+    if (!Resolve(table, calls[i], answers[i], charges)) continue;
+    scratch.calls[prepared] = {static_cast<std::uint32_t>(i), charges.back().shard, generation,
+                               static_cast<std::uint32_t>(prepared), 1};
+    ++prepared;
   }
+  scratch.calls.resize(prepared);
   // What fits one chunk takes all its locks at once, in whatever order the calls stand.
   if (scratch.calls.size() <= kCallsPerChunk) return DecideChunk(absl::MakeSpan(scratch.calls), calls, answers);
   // Counting sort by shard; stable, so that calls on one key stay in order.

@@ -112,9 +112,8 @@ bool Engine::Impl::Resolve(const LimitTable& table, const CallRequest& call, Cal
   if (answer.error != nullptr) answer.error.reset();
   bool sound = n > 0 && n <= kMaxChargesPerCall && call.request_id.size() <= kMaxRequestIdBytes;
   if (!sound) answer.error = CallFault(call);
-  if (sound) charges.resize(first + n);
   for (std::size_t i = 0; i < n && sound; ++i) {
-    sound = ResolveCharge(table, call.charges[i], i, charges[first + i], answer);
+    sound = ResolveCharge(table, call.charges[i], i, charges.emplace_back(), answer);
   }
   if (sound) return true;
   charges.resize(first);
