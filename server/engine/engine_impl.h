@@ -141,6 +141,12 @@ class Engine::Impl {
   std::atomic<std::uint64_t> generation_{0};
 };
 
+inline void Engine::Impl::Place(absl::string_view key, ResolvedCharge& resolved) {
+  resolved.key = key;
+  resolved.shard = ShardOfSlot(SlotOf(resolved.limit->ownership_seed, key));
+  resolved.hash = PlacementHash(resolved.limit->placement_key, key);
+}
+
 // Resolves a call, locks its shards, and has `decide(Ledger&, charges)` decide it, which is as Ledger::Decide. False if
 // the call ends in an error, which is then in the answer and counted.
 template <typename OnLedger>

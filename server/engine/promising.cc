@@ -45,7 +45,9 @@ Reason Ledger::WhyNot(const Account& account, const ReserveTerms& terms, std::in
   if (account.cost == 0) return Reason::kAllowed;
   if (account.never) return Reason::kCostExceedsCapacity;
   const Int128 latest_ns = static_cast<Int128>(moment_.mono_ns) + terms.max_wait_ns;
-  if (act_ns > latest_ns && EarliestOf(account, moment_.mono_ns) > latest_ns) return Reason::kQuotaExceeded;
+  if (act_ns > latest_ns) {  // The call as a whole comes too late, perhaps on account of others.
+    return EarliestOf(account, moment_.mono_ns) > latest_ns ? Reason::kQuotaExceeded : Reason::kAllowed;
+  }
   // Others chose the time; a limit in shadow mode takes part only if it suits.
   if (account.limit().shadow && EarliestOf(account, act_ns) != act_ns) return Reason::kQuotaExceeded;
   if (act_ns > moment_.mono_ns) {
@@ -108,9 +110,9 @@ void Ledger::Hold(Account& account, const ReserveTerms& terms, const Reserved& r
 std::uint32_t Ledger::HeldOf(absl::Span<const ResolvedCharge> charges) const {
   std::uint32_t held = 0;
   for (std::size_t i = 0; i < charges.size(); ++i) {
-    if (charges[i].limit == nullptr || charges[i].cost == 0) continue;
+    if (charges[i].limit == nullptr) continue;
     const Account& account = accounts_[account_of_[i]];
-    if (account.fits && account.entry != nullptr) held |= std::uint32_t{1} << i;
+    if (account.to_be_charged() && account.entry != nullptr) held |= std::uint32_t{1} << i;
   }
   return held;
 }

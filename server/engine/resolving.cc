@@ -71,12 +71,6 @@ inline const CompiledLimit* Engine::Impl::FindLimit(const LimitTable& table, abs
   return found;
 }
 
-inline void Engine::Impl::Place(absl::string_view key, ResolvedCharge& resolved) {
-  resolved.key = key;
-  resolved.shard = ShardOfSlot(SlotOf(resolved.limit->ownership_seed, key));
-  resolved.hash = PlacementHash(resolved.limit->placement_key, key);
-}
-
 inline bool Engine::Impl::ResolveCharge(const LimitTable& table, const ChargeRequest& charge, std::size_t i,
                                         ResolvedCharge& resolved, CallAnswer& answer) {
   if (!IsSound(charge)) {

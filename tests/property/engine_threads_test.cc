@@ -263,5 +263,96 @@ TEST(Once, EightThreadsRepeatEachOthersCalls) {
   EXPECT_EQ(CountersOf(counters, "hoard").allowed + CountersOf(counters, "hoard").denied, first_answers.load());
 }
 
+// Threads reserve one token and settle it as spent or not; whoever looks, what was used and what is held never come to
+// more than there is.
+TEST(Envelope, HeldAndUsedNeverExceedTheCapacity) {
+  constexpr std::int64_t kCapacity = 100;
+  const int rounds = Times(20'000);
+  Engine engine({}, SystemTime());
+  engine.InstallLimits({Hoard("hoard", kCapacity)});
+  std::atomic<std::int64_t> used = 0;
+  std::atomic<int> at_work = kThreads;
+  std::atomic<std::uint64_t> excesses = 0, looks = 0, granted = 0, refused = 0;
+  const auto work = [&](int thread) {
+    Random random(Seed(), static_cast<std::uint64_t>(thread));
+    const ChargeRequest charge = {.limit = "hoard", .key = "k", .cost = 1};
+    ReserveAnswer held;
+    SettleAnswer end;
+    for (int i = 0; i < rounds; ++i) {
+      engine.Reserve({.call = {.charges = {&charge, 1}}}, held);
+      ASSERT_EQ(held.call.error, nullptr);
+      (held.call.allowed ? granted : refused).fetch_add(1);
+      if (!held.call.allowed) continue;
+      const std::int64_t spent = random.OneIn(std::max(1, rounds / 20)) ? 1 : 0;
+      engine.Settle(held.reservation_id, {&spent, 1}, end);
+      ASSERT_EQ(end.error, nullptr);
+      ASSERT_FALSE(end.repeated);
+      used.fetch_add(spent);
+    }
+    at_work.fetch_sub(1);
+  };
+  const auto look = [&] {
+    while (at_work.load() > 0) {
+      const std::int64_t used_before = used.load();
+      const Inspection seen = *engine.Inspect("hoard", "k");
+      std::int64_t holds = 0;
+      for (const Inspection::Hold& hold : seen.holds) holds += hold.cost;
+      // Used was counted after it was settled, so there may be more by now, and never less.
+      if (seen.level < 0 || seen.level + FromTokens(holds + used_before) > FromTokens(kCapacity)) excesses.fetch_add(1);
+      looks.fetch_add(1);
+    }
+  };
+  std::thread looker(look);
+  Together(kThreads, work);
+  looker.join();
+  EXPECT_EQ(excesses.load(), 0u);
+  EXPECT_GT(looks.load(), 0u);
+  EXPECT_GT(refused.load(), 0u);  // All of it was used in the end.
+  EXPECT_EQ(engine.Inspect("hoard", "k")->level, FromTokens(kCapacity - used.load()));
+  EXPECT_EQ(engine.Inspect("hoard", "k")->open_holds, 0u);
+  const EngineCounters counters = engine.Counters();
+  EXPECT_EQ(CountersOf(counters, "hoard").holds_settled, granted.load());
+  EXPECT_EQ(CountersOf(counters, "hoard").allowed, granted.load());
+  EXPECT_EQ(CountersOf(counters, "hoard").denied, refused.load());
+  EXPECT_EQ(counters.holds, 0u);
+}
+
+// Many ways to end the same hold at once: one ends it, the others are told how.
+TEST(Once, ThreadsEndEachOthersHolds) {
+  constexpr std::int64_t kCapacity = 1'000'000;
+  const int holds = std::min(2000, Times(2000));
+  Limit limit = Hoard("hoard", kCapacity);
+  limit.max_holds = holds;
+  Engine engine({}, SystemTime());
+  engine.InstallLimits({limit});
+  std::vector<std::string> ids;
+  for (int i = 0; i < holds; ++i) {
+    const ChargeRequest charges[] = {{"hoard", "a", 3}, {"hoard", "b", 5}};
+    ReserveAnswer held;
+    engine.Reserve({.call = {.charges = charges}}, held);
+    ids.push_back(held.reservation_id);
+  }
+  std::atomic<std::int64_t> first = 0, settled = 0;
+  Together(kThreads, [&](int thread) {
+    const std::int64_t spent[] = {1, 2};
+    SettleAnswer end;
+    for (const std::string& id : ids) {
+      if (thread % 2 == 0) {
+        engine.Settle(id, spent, end);
+      } else {
+        engine.Cancel(id, end);
+      }
+      ASSERT_EQ(end.error, nullptr);
+      if (end.repeated) continue;
+      first.fetch_add(1);
+      settled.fetch_add(end.state == HoldState::kSettled);
+    }
+  });
+  EXPECT_EQ(first.load(), holds);
+  EXPECT_EQ(engine.Inspect("hoard", "a")->level, FromTokens(kCapacity - 1 * settled.load()));
+  EXPECT_EQ(engine.Inspect("hoard", "b")->level, FromTokens(kCapacity - 2 * settled.load()));
+  EXPECT_EQ(engine.Counters().holds, 0u);
+}
+
 }  // namespace
 }  // namespace ebbgate::testing
