@@ -34,7 +34,7 @@ std::string Wrong(const std::string& what, std::int64_t is, std::int64_t due) {
 Parameters SmallParameters(Random& random, Algorithm algorithm) {
   Parameters p;
   p.algorithm = algorithm;
-  p.capacity = FromTokens(random.Between(1, 9));
+  p.capacity = FromTokens(random.OneIn(3) ? random.Between(10, 30) : random.Between(1, 9));
   if (IsBucket(algorithm)) {
     p.refill = {.tokens = FromTokens(random.Between(1, 4)), .per_ns = random.Between(1, 7) * kSecond / 3};
     p.pace = random.OneIn(6);
@@ -76,10 +76,18 @@ struct Made {
   SettleAnswer end;
 };
 
+struct Shape {
+  bool changes = false;
+  // One key, and many small holds on it that stay open for long.
+  bool narrow = false;
+};
+
 class ReservationHistory {
  public:
-  ReservationHistory(std::uint64_t stream, bool changes) : random_(Seed(), stream), changes_(changes) {
-    for (int i = 0; i < 3; ++i) {
+  ReservationHistory(std::uint64_t stream, const Shape& shape)
+      : random_(Seed(), stream), changes_(shape.changes), narrow_(shape.narrow) {
+    const bool changes = shape.changes;
+    for (int i = 0; i < (narrow_ ? 1 : 3); ++i) {
       limits_.push_back(SmallLimit(random_, absl::StrCat("limit-", i), changes));
       if (!changes) continue;
       limits_.back().shadow = false;
@@ -144,13 +152,18 @@ class ReservationHistory {
     }
   }
 
+  Limit& AnyLimit() {
+    return limits_[static_cast<std::size_t>(random_.Between(0, static_cast<std::int64_t>(limits_.size()) - 1))];
+  }
+
   OwnCall RandomCall() {
     OwnCall call;
     for (std::int64_t i = random_.OneIn(3) ? random_.Between(2, 4) : 1; i > 0; --i) {
-      const Limit& limit = limits_[static_cast<std::size_t>(random_.Between(0, 2))];
+      const Limit& limit = AnyLimit();
       const std::int64_t capacity = limit.parameters.capacity / kMicrotokensPerToken;
-      call.charges.push_back({limit.name, absl::StrCat("key-", random_.Between(0, 1)),
-                              random_.OneIn(12) ? 0 : random_.Between(1, capacity + random_.OneIn(9))});
+      const std::int64_t most = narrow_ ? std::max<std::int64_t>(1, capacity / 3) : capacity + random_.OneIn(9);
+      call.charges.push_back({limit.name, absl::StrCat("key-", random_.Between(0, narrow_ ? 0 : 1)),
+                              random_.OneIn(12) ? 0 : random_.Between(1, most)});
     }
     return call;
   }
@@ -249,7 +262,7 @@ class ReservationHistory {
     const OwnCall call = RandomCall();
     const std::map<Key, Asked> buckets = Buckets(call);
     const std::int64_t max_wait_ns = random_.OneIn(3) ? 0 : random_.Between(0, 30 * kSecond);
-    const std::int64_t hold_ns = random_.OneIn(2) ? random_.Between(1, 5 * kSecond) : 100 * kSecond;
+    const std::int64_t hold_ns = random_.OneIn(narrow_ ? 8 : 2) ? random_.Between(1, 5 * kSecond) : 100 * kSecond;
     const std::int64_t act_ns = Together(buckets);
     bool never = false, debt = false, holds = false;
     for (const auto& [key, asked] : buckets) {
@@ -436,7 +449,7 @@ class ReservationHistory {
     time_.Advance(1);
     now_ns_ = time_.MonotonicNs();
     for (auto& [key, model] : models_) model.Expire(now_ns_);
-    Limit& limit = limits_[static_cast<std::size_t>(random_.Between(0, 2))];
+    Limit& limit = AnyLimit();
     std::string wrong;
     // What the engine does not know is full, and becomes as full as the new limit says.
     for (auto model = models_.begin(); model != models_.end();) {
@@ -505,6 +518,7 @@ class ReservationHistory {
 
   Random random_;
   const bool changes_;
+  const bool narrow_;
   // Monotonic time counts as epoch time, as in the references.
   ManualTime time_{kStartNs, kStartNs};
   Engine engine_{{.dedupe_window_ns = 24 * kHour}, time_};
@@ -518,10 +532,10 @@ class ReservationHistory {
   std::int64_t now_ns_ = kStartNs;
 };
 
-void Replay(int histories, bool changes) {
+void Replay(int histories, const Shape& shape) {
   for (int history = 0; history < Times(histories); ++history) {
     SCOPED_TRACE(Again(Seed(), history));
-    ReservationHistory one(static_cast<std::uint64_t>(history), changes);
+    ReservationHistory one(static_cast<std::uint64_t>(history), shape);
     for (int i = 0; i < 60; ++i) {
       const std::string wrong = one.Step();
       ASSERT_EQ(wrong, "") << "at step " << i;
@@ -531,8 +545,10 @@ void Replay(int histories, bool changes) {
 }
 
 // Every answer, every level, conservation after every step; **Envelope**, **Once**, **All or nothing**.
-TEST(ReservationsExact, HistoriesGoAsByTheModel) { Replay(400, /*changes=*/false); }
-TEST(ReservationsSettledChange, HistoriesGoAsByTheModel) { Replay(400, /*changes=*/true); }
+TEST(ReservationsExact, HistoriesGoAsByTheModel) { Replay(400, {}); }
+TEST(ReservationsExact, ManyHoldsOnOneKey) { Replay(1500, {.narrow = true}); }
+TEST(ReservationsSettledChange, HistoriesGoAsByTheModel) { Replay(400, {.changes = true}); }
+TEST(ReservationsSettledChange, ManyHoldsOnOneKey) { Replay(400, {.changes = true, .narrow = true}); }
 
 }  // namespace
 }  // namespace ebbgate::testing
