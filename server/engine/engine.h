@@ -61,7 +61,7 @@ struct LimitCounters {
   std::uint64_t refused_never = 0;
   std::uint64_t shadow_refused = 0;       // in shadow mode: would have refused
   std::uint64_t shadow_refused_cost = 0;  // whole tokens admitted but not charged for that reason
-  // Of holds, one for each charge of a reservation. A reservation counts in `allowed` and `admitted_cost` when it is
+  // Of holds, one for each bucket of a reservation. A reservation counts in `allowed` and `admitted_cost` when it is
   // granted, its overrun when it is settled; what was spent in the end is admitted_cost - given_back_cost.
   std::uint64_t refused_debt = 0;
   std::uint64_t refused_holds = 0;
@@ -82,7 +82,7 @@ struct EngineCounters {
   std::uint64_t request_ids = 0;  // remembered now
   std::uint64_t request_ids_refused = 0;
   std::uint64_t request_id_bytes = 0;  // held now
-  std::uint64_t holds = 0;             // open now, all limits together
+  std::uint64_t holds = 0;             // charges of open reservations
   std::uint64_t holds_refused = 0;     // reservations refused because there were too many
   std::uint64_t keys = 0;              // held now
   std::uint64_t store_bytes = 0;       // held now

@@ -140,11 +140,45 @@ void ReadMonotonicClock(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(SystemTime().MonotonicNs());
 }
 
+// A hold from beginning to end.
+void ReserveAndSettle(benchmark::State& state) {
+  const std::unique_ptr<Engine> engine = MakeEngine();
+  const ChargeRequest charge{"wide", "user", 2};
+  const std::int64_t actual = 1;
+  ReserveAnswer held;
+  SettleAnswer end;
+  for (auto _ : state) {
+    engine->Reserve({.call = {.charges = {&charge, 1}}}, held);
+    engine->Settle(held.reservation_id, {&actual, 1}, end);
+    benchmark::DoNotOptimize(end.state);
+    if (end.error != nullptr) state.SkipWithError("a hold was not settled");
+  }
+}
+
+// A refusal on a key in whose queue 1,000 wait.
+void DecideBehindAThousandPromises(benchmark::State& state) {
+  const std::unique_ptr<Engine> engine = MakeEngine();
+  engine->InstallLimits(*ParseLimits("limits: [{name: queue, capacity: 1, refill: {tokens: 1, per: 60s}}]", "limits"));
+  const ChargeRequest charge{"queue", "user", 1};
+  ReserveAnswer held;
+  for (int i = 0; i < 1000; ++i) {
+    engine->Reserve({.call = {.charges = {&charge, 1}}, .max_wait_ns = kMaxHoldNs}, held);
+    if (!held.call.allowed) state.SkipWithError("the queue is too short");
+  }
+  CallAnswer answer;
+  for (auto _ : state) {
+    engine->Decide({.charges = {&charge, 1}}, answer);
+    benchmark::DoNotOptimize(answer.allowed);
+  }
+}
+
 BENCHMARK(DecideFewKeys);
 BENCHMARK(CacheMissingLoad);
 BENCHMARK(ReadMonotonicClock);
 BENCHMARK(DecideMillionKeysOneByOne);
 BENCHMARK(DecideMillionKeysInBatches);
+BENCHMARK(ReserveAndSettle);
+BENCHMARK(DecideBehindAThousandPromises);
 
 // Prints as usual, and keeps the median CPU time of each benchmark (or the time, if it ran once).
 class Recorder final : public benchmark::ConsoleReporter {
