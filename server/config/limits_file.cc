@@ -1,6 +1,8 @@
 #include "server/config/limits_file.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -18,10 +20,11 @@
 namespace ebbgate {
 namespace {
 
-constexpr absl::string_view kLimitKeys[] = {"name",         "algorithm", "capacity",       "refill",    "count",
-                                            "window",       "time_zone", "at_most",        "overrides", "shadow",
-                                            "default_cost", "max_cost",  "on_unavailable", "metadata"};
-constexpr absl::string_view kOverrideKeys[] = {"key", "capacity", "refill", "count", "window", "at_most"};
+constexpr absl::string_view kLimitKeys[] = {"name",     "algorithm",    "capacity", "refill",         "count",
+                                            "window",   "time_zone",    "at_most",  "pace",           "overrides",
+                                            "shadow",   "default_cost", "max_cost", "on_unavailable", "on_hold_expiry",
+                                            "max_debt", "max_holds",    "metadata"};
+constexpr absl::string_view kOverrideKeys[] = {"key", "capacity", "refill", "count", "window", "at_most", "pace"};
 constexpr absl::string_view kRefillKeys[] = {"tokens", "per"};
 constexpr absl::string_view kAtMostKeys[] = {"count", "per", "burst"};
 constexpr WindowUnit kCalendarUnits[] = {WindowUnit::kMinute, WindowUnit::kHour,  WindowUnit::kDay,
@@ -110,6 +113,7 @@ void RefuseForeign(const YamlFields& fields, Algorithm algorithm) {
     refuse("capacity", "a window has a count");
     refuse("refill", "a window turns as a whole; write window: day, or a length such as 60s");
     refuse("at_most", "at_most is a token_bucket; leave out algorithm");
+    refuse("pace", "a window has no rate to keep; token_bucket and gcra have");
     return;
   }
   refuse("count", "a bucket has a capacity; count belongs to the windows and to at_most");
@@ -163,6 +167,7 @@ void ReadParameters(const YamlFields& fields, bool whole, absl::TimeZone zone, P
     if (const auto capacity = ReadTokens(fields, "capacity")) parameters.capacity = *capacity;
     if (fields.Has("refill")) ReadRefill(fields, parameters);
   }
+  parameters.pace = fields.Switch("pace").value_or(parameters.pace);
   if (fields.faults().count() != faults_before) return;
   if (const absl::Status status = Validate(parameters); !status.ok()) AddValidation(fields, status);
 }
@@ -224,13 +229,36 @@ void ReadCosts(const YamlFields& fields, Limit& limit) {
   }
 }
 
+// Whether the text is `first` rather than `second`; anything else is a fault.
+std::optional<bool> ReadEither(const YamlFields& fields, absl::string_view key, absl::string_view first,
+                               absl::string_view second) {
+  const std::optional<std::string> text = fields.Text(key);
+  if (!text) return std::nullopt;
+  if (*text == first || *text == second) return *text == first;
+  fields.Fault(key, absl::StrCat("must be ", first, " or ", second, ", but is ", Quote(*text)));
+  return std::nullopt;
+}
+
 void ReadAdvice(const YamlFields& fields, Limit& limit) {
-  const std::optional<std::string> advice = fields.Text("on_unavailable");
-  if (!advice) return;
-  if (*advice != "allow" && *advice != "deny") {
-    return fields.Fault("on_unavailable", absl::StrCat("must be allow or deny, but is ", Quote(*advice)));
+  if (const auto allow = ReadEither(fields, "on_unavailable", "allow", "deny")) {
+    limit.on_unavailable = *allow ? OnUnavailable::kAllow : OnUnavailable::kDeny;
   }
-  limit.on_unavailable = *advice == "allow" ? OnUnavailable::kAllow : OnUnavailable::kDeny;
+}
+
+void ReadHolds(const YamlFields& fields, Limit& limit) {
+  if (const auto spend = ReadEither(fields, "on_hold_expiry", "spend", "give_back")) {
+    limit.on_hold_expiry = *spend ? OnHoldExpiry::kSpend : OnHoldExpiry::kGiveBack;
+  }
+  limit.max_holds = fields.WholeNumber("max_holds", 1, kMaxHoldsPerKey).value_or(limit.max_holds);
+  limit.max_debt = fields.WholeNumber("max_debt", 0, kMaxCostTokens);
+  if (!limit.max_debt) return;
+  Microtokens largest = limit.parameters.capacity;
+  for (const Override& entry : limit.overrides) largest = std::max(largest, entry.parameters.capacity);
+  const std::int64_t most = kMaxCostTokens - WholeTokens(largest);
+  if (*limit.max_debt > most) {
+    fields.Fault("max_debt", absl::StrCat("must be at most ", most, ": with the capacity ", WholeTokens(largest),
+                                          " more would not fit 64 bits"));
+  }
 }
 
 void ReadMetadata(const YamlFields& fields, Limit& limit) {
@@ -350,6 +378,7 @@ Limit ReadLimit(const YamlFields& fields, Seen& seen) {
   }
   ReadCosts(fields, limit);
   ReadAdvice(fields, limit);
+  ReadHolds(fields, limit);
   ReadMetadata(fields, limit);
   limit.shadow = fields.Switch("shadow").value_or(false);
   return limit;

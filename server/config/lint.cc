@@ -99,6 +99,12 @@ void LintWindow(const Parameters& parameters, absl::TimeZone zone, int line, con
   }
 }
 
+void LintPace(const Parameters& parameters, int line, const Warn& warn) {
+  if (!parameters.pace || WholeTokens(parameters.capacity) > 1) return;
+  warn(line, "pace changes nothing here: a bucket that holds 1 token lets nothing come at once anyway",
+       "leave out pace, or let capacity be the largest cost");
+}
+
 void LintShadow(const Limit& limit, const Warn& warn) {
   if (!limit.shadow || limit.on_unavailable == OnUnavailable::kAllow) return;
   warn(limit.line, "a limit in shadow refuses nobody, yet advises callers to refuse when Ebbgate cannot answer",
@@ -112,6 +118,7 @@ void LintLimit(const Limit& limit, const Warn& warn) {
   LintShadow(limit, warn);
   const auto lint_parameters = [&](const Parameters& parameters, int line) {
     LintTimeToFull(parameters, line, warn);
+    LintPace(parameters, line, warn);
     LintWindow(parameters, limit.display_zone, line, warn);
   };
   lint_parameters(limit.parameters, limit.line);

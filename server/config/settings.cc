@@ -231,6 +231,9 @@ constexpr Setting kSettings[] = {
      EBBGATE_SETTING(SetTime, GetTime, engine.dedupe_window_ns, kNsPerSecond)},
     {"max-request-ids", "Memory", "N", "Request ids remembered at once; beyond, calls with an id are refused.", false,
      EBBGATE_SETTING(SetNumber, GetNumber, engine.max_request_ids, 1, kMaxRequestIds)},
+    {"max-holds", "Memory", "N",
+     "Reservations' charges open at once, of all keys together; beyond, Reserve is refused with UNAVAILABLE.", false,
+     EBBGATE_SETTING(SetNumber, GetNumber, engine.max_holds, 1, kMaxHolds)},
 
     {"threads", "Load", "N", "Threads that serve calls. Absent: one for every two cores.", false,
      EBBGATE_SETTING(SetNumber, GetNumber, threads, 1, kMaxThreads)},

@@ -92,7 +92,7 @@ std::string Describe(const Parameters& parameters) {
   const std::int64_t capacity = WholeTokens(parameters.capacity);
   if (!IsWindow(parameters.algorithm)) {
     return absl::StrCat("capacity ", capacity, ", refill ", WholeTokens(parameters.refill.tokens), " per ",
-                        DescribeNs(parameters.refill.per_ns));
+                        DescribeNs(parameters.refill.per_ns), parameters.pace ? ", paced" : "");
   }
   if (parameters.window.unit == WindowUnit::kLength) {
     return absl::StrCat(capacity, " per ", DescribeNs(parameters.window.length_ns));

@@ -52,6 +52,10 @@ TEST(LimitsFile, ReadsATokenBucketAndFillsInTheRest) {
   EXPECT_EQ(limit.default_cost, 1);
   EXPECT_EQ(limit.max_cost, std::nullopt);
   EXPECT_EQ(limit.on_unavailable, OnUnavailable::kDeny);
+  EXPECT_FALSE(limit.parameters.pace);
+  EXPECT_EQ(limit.on_hold_expiry, OnHoldExpiry::kSpend);
+  EXPECT_EQ(limit.max_debt, std::nullopt);
+  EXPECT_EQ(limit.max_holds, kDefaultMaxHoldsPerKey);
   EXPECT_EQ(limit.display_zone, absl::UTCTimeZone());
   EXPECT_EQ(limit.file, "f.yaml");
   EXPECT_EQ(limit.line, 2);
@@ -69,6 +73,28 @@ TEST(LimitsFile, ReadsEveryOtherField) {
   EXPECT_EQ(limit.on_unavailable, OnUnavailable::kAllow);
   EXPECT_EQ(limit.display_zone.name(), "America/New_York");
   EXPECT_THAT(limit.metadata, ElementsAre(Pair("owner", "storage"), Pair("a b", "7")));
+}
+
+TEST(LimitsFile, ReadsWhatReservationsMayDo) {
+  const Limit limit = MustParse(Bucket("  on_hold_expiry: give_back\n  max_debt: 0\n  max_holds: 10000\n"))[0];
+  EXPECT_EQ(limit.on_hold_expiry, OnHoldExpiry::kGiveBack);
+  EXPECT_EQ(limit.max_debt, 0);
+  EXPECT_EQ(limit.max_holds, 10'000);
+  EXPECT_EQ(MustParse(Bucket("  on_hold_expiry: spend\n"))[0].on_hold_expiry, OnHoldExpiry::kSpend);
+  EXPECT_EQ(MustParse(Bucket("  max_debt: 9223372036850\n"))[0].max_debt, kMaxCostTokens - 4);
+}
+
+TEST(LimitsFile, OverridesInheritThePaceOrSayTheirOwn) {
+  const Limit limit =
+      MustParse(Bucket("  pace: true\n"
+                       "  overrides:\n  - {key: a, capacity: 9}\n  - {key: b, pace: false}\n"
+                       "  - {key: c, at_most: {count: 10, per: 1s, burst: 3}}\n"))[0];
+  EXPECT_TRUE(limit.parameters.pace);
+  EXPECT_TRUE(limit.overrides[0].parameters.pace);
+  EXPECT_FALSE(limit.overrides[1].parameters.pace);
+  EXPECT_TRUE(limit.overrides[2].parameters.pace);
+  EXPECT_TRUE(
+      MustParse(Bucket("  algorithm: gcra\n  overrides: [{key: a, pace: true}]\n"))[0].overrides[0].parameters.pace);
 }
 
 struct Described {
@@ -423,6 +449,28 @@ TEST(LimitsFile, RefusesFieldsOfAnotherAlgorithm) {
       {Bucket("  metadata: [a]\n"), "f.yaml:5: limits[0].metadata: must be a map"},
       {Bucket("  metadata: {a: " + std::string(257, 'x') + "}\n"),
        "f.yaml:5: limits[0].metadata.a: is longer than 256"},
+  });
+}
+
+TEST(LimitsFile, RefusesBadBoundsOfReservations) {
+  ExpectErrors({
+      {Bucket("  on_hold_expiry: keep\n"),
+       "f.yaml:5: limits[0].on_hold_expiry: must be spend or give_back, but is \"keep\""},
+      {Bucket("  max_debt: -1\n"), "f.yaml:5: limits[0].max_debt: must not be negative"},
+      {Bucket("  max_debt: 9223372036851\n"),
+       "f.yaml:5: limits[0].max_debt: must be at most 9223372036850: with the capacity 4 more would not fit 64 bits"},
+      {Bucket("  max_debt: 9223372036850\n  overrides: [{key: a, capacity: 5}]\n"),
+       "f.yaml:5: limits[0].max_debt: must be at most 9223372036849: with the capacity 5"},
+      {Bucket("  max_holds: 0\n"), "f.yaml:5: limits[0].max_holds: must be at least 1"},
+      {Bucket("  max_holds: 10001\n"), "f.yaml:5: limits[0].max_holds: must be at most 10000"},
+      {Bucket("  pace: slow\n"), "f.yaml:5: limits[0].pace: must be true or false"},
+      {"limits:\n- name: L\n  algorithm: exact_window\n  count: 1\n  window: 1s\n  pace: true\n",
+       "f.yaml:6: limits[0].pace: does not belong to algorithm exact_window (hint: "},
+      {"limits:\n- name: L\n  algorithm: fixed_window\n  count: 1\n  window: day\n  overrides: [{key: a, pace: "
+       "true}]\n",
+       "f.yaml:6: limits[0].overrides[0].pace: does not belong to algorithm fixed_window"},
+      {Bucket("  overrides: [{key: a, max_holds: 3}]\n"),
+       "f.yaml:5: limits[0].overrides[0]: does not know the key \"max_holds\""},
   });
 }
 

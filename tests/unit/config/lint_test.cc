@@ -101,6 +101,14 @@ TEST(Lint, FindsExactWindowsThatRememberMuch) {
               ElementsAre(HasSubstr("up to 16000 bytes for one key")));
 }
 
+TEST(Lint, FindsAPaceThatChangesNothing) {
+  EXPECT_THAT(Lint("- name: L\n  capacity: 1\n  refill: {tokens: 1, per: 1s}\n  pace: true\n"),
+              ElementsAre(HasSubstr("f.yaml:2: warning: L: pace changes nothing here")));
+  EXPECT_THAT(Lint(Bucket("  pace: true\n")), IsEmpty());
+  EXPECT_THAT(Lint(Bucket("  pace: true\n  overrides:\n  - {key: one, capacity: 1}\n")),
+              ElementsAre(HasSubstr("f.yaml:7: warning: L: pace changes nothing here")));
+}
+
 TEST(Lint, FindsShadowLimitsThatWouldDeny) {
   EXPECT_THAT(Lint(Bucket("  shadow: true\n")), ElementsAre(HasSubstr("in shadow refuses nobody")));
 }

@@ -101,6 +101,8 @@ TEST(ServerOptions, ReadsEveryFlag) {
                                            "90s",
                                            "--max-request-ids",
                                            "8",
+                                           "--max-holds",
+                                           "11",
                                            "--threads",
                                            "3",
                                            "--max-calls-in-flight",
@@ -128,6 +130,7 @@ TEST(ServerOptions, ReadsEveryFlag) {
   EXPECT_EQ(options.engine.wall_step_hold_ns, 3'000'000'000);
   EXPECT_EQ(options.engine.dedupe_window_ns, 90'000'000'000);
   EXPECT_EQ(options.engine.max_request_ids, 8);
+  EXPECT_EQ(options.engine.max_holds, 11);
   EXPECT_EQ(options.threads, 3);
   EXPECT_EQ(options.max_calls_in_flight, 9);
   EXPECT_EQ(options.max_connection_age_ns, 0);
@@ -255,6 +258,7 @@ TEST(ServerOptions, SaysWhatIsWrongWithFlags) {
       {{"--limits", "x", "--threads", "0"}, "--threads: \"0\" must be from 1 to 256"},
       {{"--limits", "x", "--threads", "many"}, "--threads: \"many\" must be a whole number"},
       {{"--limits", "x", "--max-keys", "1e6"}, "--max-keys: \"1e6\" must be a whole number"},
+      {{"--limits", "x", "--max-holds", "0"}, "--max-holds: \"0\" must be from 1 to 100000000"},
       {{"--limits", "x", "--max-keys", "1000000001"}, "--max-keys: \"1000000001\" must be from 1 to 1000000000"},
       {{"--limits", "x", "--max-store-bytes", "1GB"}, "--max-store-bytes: \"1GB\" must be a whole number of bytes"},
       {{"--limits", "x", "--max-store-bytes", "1023KiB"},

@@ -298,6 +298,20 @@ TEST_F(EngineTest, TheSameLimitsAgainChangeNothing) {
   EXPECT_EQ(AllowedOf(engine, "L", "k", 10), 3);
 }
 
+TEST_F(EngineTest, WhatReservationsMayDoCountsAsAChange) {
+  Engine& engine = Make({Bucket("L", 10, 1, kSecond)});
+  Limit changed = Bucket("L", 10, 1, kSecond);
+  changed.on_hold_expiry = OnHoldExpiry::kGiveBack;
+  EXPECT_TRUE(engine.InstallLimits({changed}));
+  changed.max_debt = 0;
+  EXPECT_TRUE(engine.InstallLimits({changed}));
+  changed.max_holds = 1;
+  EXPECT_TRUE(engine.InstallLimits({changed}));
+  changed.parameters.pace = true;
+  EXPECT_TRUE(engine.InstallLimits({changed}));
+  EXPECT_FALSE(engine.InstallLimits({changed}));
+}
+
 TEST_F(EngineTest, ALimitThatComesBackFindsWhatWasSpent) {
   Engine& engine = Make({Bucket("L", 10, 1, kHour)});
   AllowedOf(engine, "L", "k", 10);

@@ -105,6 +105,9 @@ TEST(Names, AlgorithmsGoThereAndBack) {
 
 TEST(Describe, SaysWhatPeopleWouldSay) {
   EXPECT_EQ(Describe(TokenBucket(4, 2, kSecond)), "capacity 4, refill 2 per 1s");
+  Parameters paced = TokenBucket(4, 2, kSecond);
+  paced.pace = true;
+  EXPECT_EQ(Describe(paced), "capacity 4, refill 2 per 1s, paced");
   EXPECT_EQ(Describe(WindowOf(Algorithm::kExactWindow, 3, 90 * kSecond)), "3 per 90s");
   EXPECT_EQ(Describe(CalendarWindow(1000, WindowUnit::kDay, absl::UTCTimeZone())), "1000 per day in UTC");
   EXPECT_EQ(DescribeNs(0), "0s");
