@@ -13,6 +13,10 @@
 namespace ebbgate::client {
 namespace {
 
+// The pauses between tries to connect, the first and, after many in vain, the longest.
+constexpr int kFirstReconnectMs = 100;
+constexpr int kLongestReconnectMs = 5000;
+
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", std::generic_category().message(errno)));
@@ -52,6 +56,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& ad
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, own_connection ? 1 : 0);
   // A limiter is asked on the way to something else: a proxy meant for that is never meant for us.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // After a lost connection the next try to connect is made with the next attempt of a call, not a second later.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
   return grpc::CreateCustomChannel(address, credentials, arguments);
 }
 

@@ -16,6 +16,7 @@ constexpr char kExamples[] =
     "Examples:\n"
     "  ebbgate check api-user alice                      may alice do one more call?\n"
     "  ebbgate check api-user alice --and api-all total  only if both limits allow it\n"
+    "  ebbgate reserve reports team-7 --cost 50          tokens for work whose price is known only afterwards\n"
     "  ebbgate inspect api-user alice                    what is known of alice's bucket\n"
     "  ebbgate lint limits.yaml                          is this file right?\n"
     "  ebbgate load --limit api-user --duration 5s       how fast is the server?\n"
@@ -54,13 +55,15 @@ CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& 
   return command;
 }
 
-CLI::Option* AddDuration(CLI::App& app, const std::string& name, absl::Duration& value, const std::string& help) {
-  const auto read = [&value, name](const std::string& text) {
-    absl::Duration length;
-    if (!absl::ParseDuration(text, &length) || length <= absl::ZeroDuration()) {
+CLI::Option* AddDuration(CLI::App& app, const std::string& name, absl::Duration& value, const std::string& help,
+                         Length length) {
+  const auto read = [&value, name, length](const std::string& text) {
+    absl::Duration given;
+    if (!absl::ParseDuration(text, &given) || given < absl::ZeroDuration() ||
+        (given == absl::ZeroDuration() && length == Length::kLongerThanNothing)) {
       throw CLI::ValidationError(name, "'" + text + "' is not a length of time such as 200ms, 5s or 1m30s");
     }
-    value = length;
+    value = given;
   };
   return app.add_option_function<std::string>(name, read, help)
       ->type_name("TIME")
@@ -74,8 +77,8 @@ int RunCommandLine(const std::vector<std::string>& args, std::ostream& out, std:
   app.set_version_flag("--version", std::string("ebbgate ") + EBBGATE_VERSION);
   app.require_subcommand(1);
   AddGlobalFlags(app, session.flags);
-  for (const auto add :
-       {AddCheck, AddInspect, AddReset, AddLimits, AddReload, AddLint, AddReplay, AddLoad, AddHealth}) {
+  for (const auto add : {AddCheck, AddReserve, AddSettle, AddCancel, AddInspect, AddReset, AddLimits, AddReload,
+                         AddLint, AddReplay, AddLoad, AddHealth}) {
     add(app, session);
   }
   absl::StatusOr<SplitArguments> split = SplitCharges(args);

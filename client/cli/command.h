@@ -19,7 +19,7 @@
 
 namespace ebbgate::client {
 
-// Exit codes. For `check`: allowed, denied, error. Others say in their help what they mean by the second.
+// Exit codes. For `check` and `reserve`: yes, no, error. Others say in their help what they mean by the second.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitNo = 1;
 inline constexpr int kExitError = 2;
@@ -40,11 +40,12 @@ struct Session {
   std::ostream& out;
   std::ostream& err;
   GlobalFlags flags = {};
-  // Of `check`: the charges after the first, which `--and` introduced (see split_charges.h).
+  // Of `check` and `reserve`: the charges after the first, which `--and` introduced (see split_charges.h).
   std::vector<Charge> more_charges = {};
   int exit_code = kExitOk;
 };
 
+void AddCancel(CLI::App& app, Session& session);
 void AddCheck(CLI::App& app, Session& session);
 void AddHealth(CLI::App& app, Session& session);
 void AddInspect(CLI::App& app, Session& session);
@@ -53,13 +54,17 @@ void AddLint(CLI::App& app, Session& session);
 void AddLoad(CLI::App& app, Session& session);
 void AddReplay(CLI::App& app, Session& session);
 void AddReload(CLI::App& app, Session& session);
+void AddReserve(CLI::App& app, Session& session);
 void AddReset(CLI::App& app, Session& session);
+void AddSettle(CLI::App& app, Session& session);
 
 // A subcommand that takes the global flags too.
 CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& summary, const std::string& more);
 
-// An option whose value is a length of time such as "200ms", longer than nothing.
-CLI::Option* AddDuration(CLI::App& app, const std::string& name, absl::Duration& value, const std::string& help);
+// An option whose value is a length of time such as "200ms".
+enum class Length { kLongerThanNothing, kAny };
+CLI::Option* AddDuration(CLI::App& app, const std::string& name, absl::Duration& value, const std::string& help,
+                         Length length = Length::kLongerThanNothing);
 
 // Prints an error, as text or JSON, with what to do next where that is known; returns kExitError.
 // `address` is the server that was asked, empty if none was.

@@ -21,6 +21,10 @@ void PrintJsonError(std::ostream& out, const absl::Status& error, const ErrorDet
 // What the user may do about it; empty where nothing is known.
 std::string NextStep(const absl::Status& error, const ErrorDetails& details, absl::string_view address) {
   if (details.reason == "UNKNOWN_LIMIT") return "'ebbgate limits' lists the limits that are configured.";
+  if (details.reason == "UNKNOWN_RESERVATION") {
+    return "An id is 32 characters, as 'ebbgate reserve' prints it, and is forgotten some time after the hold has "
+           "ended.";
+  }
   if (address.empty() || !details.reason.empty()) return "";
   if (error.code() == absl::StatusCode::kUnavailable) {
     return absl::StrCat("Is a server running at ", address,

@@ -29,6 +29,24 @@ std::string Tokens(std::int64_t microtokens) {
   return text;
 }
 
+// "50, may start in 2s, expires in 10m2s".
+std::string Describe(const v1::HoldInfo& hold) {
+  const std::string turn =
+      hold.has_act_after() ? absl::StrCat("may start in ", UpToMs(ToDuration(hold.act_after()))) : "its turn has come";
+  return absl::StrCat(Grouped(hold.cost()), ", ", turn, ", expires in ", UpToMs(ToDuration(hold.expires_after())));
+}
+
+// What the bucket owes and has promised, where there is any of it.
+void AddHolds(const v1::InspectKeyResponse& bucket, Table& table) {
+  if (bucket.debt_microtokens() > 0) table.Row({"owes", Tokens(bucket.debt_microtokens())});
+  if (bucket.request_ids() > 0) table.Row({"request ids", absl::StrCat(bucket.request_ids(), " remembered")});
+  if (bucket.open_holds() == 0) return;
+  table.Row({"open holds", absl::StrCat(bucket.open_holds())});
+  for (const v1::HoldInfo& hold : bucket.holds()) table.Row({"", Describe(hold)});
+  const auto shown = static_cast<std::uint32_t>(bucket.holds_size());
+  if (shown < bucket.open_holds()) table.Row({"", absl::StrCat("and ", bucket.open_holds() - shown, " more")});
+}
+
 void PrintText(std::ostream& out, const v1::InspectKeyResponse& bucket) {
   Table table;
   table.Row({"limit", Printable(bucket.limit())});
@@ -46,6 +64,7 @@ void PrintText(std::ostream& out, const v1::InspectKeyResponse& bucket) {
                                            Printable(bucket.last_change_label()))});
   }
   table.Row({"slot", absl::StrCat(bucket.slot())});
+  AddHolds(bucket, table);
   table.Print(out);
 }
 
@@ -60,7 +79,14 @@ void PrintJson(std::ostream& out, const v1::InspectKeyResponse& bucket) {
     json.Key("last_change_label").Value(bucket.last_change_label());
   }
   json.Key("parameters").Value(bucket.parameters()).Key("override_pattern").Value(bucket.override_pattern());
-  json.Key("slot").Value(bucket.slot()).EndObject();
+  json.Key("slot").Value(bucket.slot()).Key("debt_microtokens").Value(bucket.debt_microtokens());
+  json.Key("open_holds").Value(bucket.open_holds()).Key("holds").BeginArray();
+  for (const v1::HoldInfo& hold : bucket.holds()) {
+    json.BeginObject().Key("cost").Value(hold.cost());
+    if (hold.has_act_after()) json.Key("act_after").Value(ToDuration(hold.act_after()));
+    json.Key("expires_after").Value(ToDuration(hold.expires_after())).EndObject();
+  }
+  json.EndArray().Key("request_ids").Value(bucket.request_ids()).EndObject();
   out << "\n";
 }
 

@@ -17,14 +17,12 @@ constexpr char kMore[] =
     "\n"
     "Needs no server: each case gets a decision core of its own and a clock moved by hand. Beside what its steps\n"
     "expect, the admissions of every token_bucket and gcra key are held against b + r*t over all intervals.\n"
-    "Exit code: 0 everything is as expected, 1 something differs, 2 a file or case cannot be read. Cases with steps\n"
-    "that this version cannot replay are skipped, named and counted; they do not change the exit code.\n";
+    "Exit code: 0 everything is as expected, 1 something differs, 2 a file or case cannot be read.\n";
 
 struct Summary {
   std::int64_t files = 0;
   std::int64_t passed = 0;
   std::int64_t differing = 0;
-  std::int64_t skipped = 0;
   std::int64_t unreadable = 0;
   std::int64_t decisions = 0;
 };
@@ -46,8 +44,7 @@ class Reporter {
   }
 
   void Replayed(const std::string& file, const replay::CaseResult& result) {
-    const bool skipped = !result.needs.empty();
-    ++(skipped ? summary_.skipped : result.differences.empty() ? summary_.passed : summary_.differing);
+    ++(result.differences.empty() ? summary_.passed : summary_.differing);
     summary_.decisions += result.decisions;
     session_.flags.json ? WriteJson(file, result) : WriteText(file, result);
   }
@@ -61,13 +58,8 @@ class Reporter {
 
  private:
   void WriteText(const std::string& file, const replay::CaseResult& result) {
-    if (result.needs.empty() && result.differences.empty()) return;
-    session_.out << Printable(file) << ": " << Printable(result.name) << ": ";
-    if (!result.needs.empty()) {
-      session_.out << "SKIPPED, needs " << result.needs << "\n";
-      return;
-    }
-    session_.out << "differs\n";
+    if (result.differences.empty()) return;
+    session_.out << Printable(file) << ": " << Printable(result.name) << ": differs\n";
     for (const replay::Difference& difference : result.differences) {
       session_.out << "  step " << difference.step << " at " << DescribeNs(difference.at_ns) << ": "
                    << Printable(difference.field) << ": want " << Printable(difference.want) << ", got "
@@ -76,11 +68,8 @@ class Reporter {
   }
 
   void WriteJson(const std::string& file, const replay::CaseResult& result) {
-    const absl::string_view outcome = !result.needs.empty()        ? "skipped"
-                                      : result.differences.empty() ? "passed"
-                                                                   : "differs";
+    const absl::string_view outcome = result.differences.empty() ? "passed" : "differs";
     json_.BeginObject().Key("file").Value(file).Key("case").Value(result.name).Key("outcome").Value(outcome);
-    if (!result.needs.empty()) json_.Key("needs").Value(result.needs);
     json_.Key("differences").BeginArray();
     for (const replay::Difference& difference : result.differences) {
       json_.BeginObject().Key("step").Value(difference.step).Key("at_ns").Value(difference.at_ns);
@@ -93,14 +82,13 @@ class Reporter {
   void FinishText() {
     session_.out << summary_.files << (summary_.files == 1 ? " file, " : " files, ") << summary_.passed
                  << " cases as expected, " << summary_.differing << " differ";
-    if (summary_.skipped > 0) session_.out << ", " << summary_.skipped << " SKIPPED (see above)";
     if (summary_.unreadable > 0) session_.out << ", " << summary_.unreadable << " unreadable";
     session_.out << "; " << Grouped(summary_.decisions) << " decisions\n";
   }
 
   void FinishJson() {
     json_.EndArray().Key("files").Value(summary_.files).Key("passed").Value(summary_.passed);
-    json_.Key("differing").Value(summary_.differing).Key("skipped").Value(summary_.skipped);
+    json_.Key("differing").Value(summary_.differing);
     json_.Key("unreadable").Value(summary_.unreadable).Key("decisions").Value(summary_.decisions).EndObject();
     session_.out << "\n";
   }

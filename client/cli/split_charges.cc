@@ -57,7 +57,8 @@ absl::Status ReadGroup(Position at, Position end, SplitArguments& split) {
 absl::StatusOr<SplitArguments> SplitCharges(const std::vector<std::string>& args) {
   SplitArguments split;
   Position at = std::find(args.begin(), args.end(), kAnd);
-  if (std::find(args.begin(), at, "check") == at) at = args.end();
+  const auto takes_charges = [](absl::string_view word) { return word == "check" || word == "reserve"; };
+  if (std::none_of(args.begin(), at, takes_charges)) at = args.end();
   split.rest.assign(args.begin(), at);
   while (at != args.end()) {
     const Position next = std::find(at + 1, args.end(), kAnd);

@@ -103,7 +103,8 @@ auto Items(const YAML::Node& list, const std::string& name, Read read) {
 }
 
 ExpectedCharge ReadExpectedCharge(const YAML::Node& node) {
-  KnowAll(node, {"limit", "reason", "remaining", "capacity", "retry_after", "reset_after", "tightest"});
+  KnowAll(node, {"limit", "reason", "remaining", "capacity", "retry_after", "reset_after", "tightest", "reserved",
+                 "actual", "given_back", "overrun", "uncovered"});
   ExpectedCharge charge;
   charge.limit = OptionalText(node, "limit");
   charge.reason = OptionalText(node, "reason");
@@ -112,13 +113,24 @@ ExpectedCharge ReadExpectedCharge(const YAML::Node& node) {
   charge.retry_after = OptionalWait(node, "retry_after");
   charge.reset_after = OptionalWait(node, "reset_after");
   charge.tightest = OptionalTruth(node, "tightest");
+  charge.reserved = OptionalNumber(node, "reserved");
+  charge.actual = OptionalNumber(node, "actual");
+  charge.given_back = OptionalNumber(node, "given_back");
+  charge.overrun = OptionalNumber(node, "overrun");
+  charge.uncovered = OptionalNumber(node, "uncovered");
   return charge;
 }
 
 Expectation ReadExpectation(const YAML::Node& node) {
-  KnowAll(node, {"allowed", "reason", "retry_after", "charges", "replayed", "error", "allowed_count"});
+  KnowAll(node, {"allowed", "granted", "reason", "retry_after", "act_after", "expires_after", "charges", "replayed",
+                 "state", "repeated", "error", "allowed_count"});
   Expectation expect;
   expect.allowed = OptionalTruth(node, "allowed");
+  expect.granted = OptionalTruth(node, "granted");
+  expect.act_after = OptionalWait(node, "act_after");
+  expect.expires_after = OptionalWait(node, "expires_after");
+  expect.state = OptionalText(node, "state");
+  expect.repeated = OptionalTruth(node, "repeated");
   expect.reason = OptionalText(node, "reason");
   expect.retry_after = OptionalWait(node, "retry_after");
   if (node["charges"]) expect.charges = Items(node["charges"], "charges", ReadExpectedCharge);
@@ -142,45 +154,83 @@ ShouldAllowStep ReadShouldAllow(const YAML::Node& node) {
   return step;
 }
 
+ReserveStep ReadReserve(const YAML::Node& node) {
+  KnowAll(node, {"charges", "max_wait", "hold_for", "request_id", "as"});
+  ReserveStep step;
+  if (node["charges"]) step.charges = Items(node["charges"], "charges", ReadCharge);
+  if (node["max_wait"]) step.max_wait_ns = Length(node, "max_wait");
+  if (node["hold_for"]) step.hold_ns = Length(node, "hold_for");
+  if (step.max_wait_ns > kMaxHoldNs) Refuse("max_wait: must be at most 24h");
+  if (step.hold_ns < 1 || step.hold_ns > kMaxHoldNs) Refuse("hold_for: must be above 0s and at most 24h");
+  step.request_id = OptionalText(node, "request_id").value_or("");
+  step.as = OptionalText(node, "as").value_or("");
+  return step;
+}
+
+EndStep ReadSettle(const YAML::Node& node) {
+  KnowAll(node, {"reservation", "actual"});
+  EndStep step;
+  step.reservation = RequiredText(node, "reservation");
+  if (!node["actual"]) Refuse("actual: is missing");
+  step.actual = Items(node["actual"], "actual", [](const YAML::Node& amount) {
+    std::int64_t value = 0;
+    if (!amount.IsScalar() || !absl::SimpleAtoi(amount.Scalar(), &value)) {
+      Refuse("must be a whole number of at most 64 bits");
+    }
+    return value;
+  });
+  return step;
+}
+
+EndStep ReadCancel(const YAML::Node& node) {
+  KnowAll(node, {"reservation"});
+  return {RequiredText(node, "reservation"), std::nullopt};
+}
+
 absl::StatusOr<std::vector<Limit>> ReadLimits(const YAML::Node& owner, absl::string_view file) {
   if (!owner["limits"]) Refuse("limits: is missing");
   return ParseLimits(absl::StrCat("{\"limits\": ", ToJson(owner["limits"]), "}"), file);
 }
 
 // An answer's charges are those asked, in order; to expect another limit is a slip of the pen.
-void CheckNames(const Expectation& expect, const ShouldAllowStep& asked) {
-  for (std::size_t i = 0; i < expect.charges.size() && i < asked.charges.size(); ++i) {
-    if (expect.charges[i].limit.value_or(asked.charges[i].limit) != asked.charges[i].limit) {
+void CheckNames(const Expectation& expect, const std::vector<CaseCharge>& asked) {
+  for (std::size_t i = 0; i < expect.charges.size() && i < asked.size(); ++i) {
+    if (expect.charges[i].limit.value_or(asked[i].limit) != asked[i].limit) {
       Refuse(absl::StrCat("expect: charges[", i, "].limit: is not the limit that is asked"));
     }
+  }
+}
+
+void ReadAction(const YAML::Node& node, absl::string_view file, Step& step) {
+  int actions = 0;
+  for (const char* kind : {"should_allow", "reserve", "settle", "cancel", "reload"}) actions += node[kind] ? 1 : 0;
+  if (actions != 1) Refuse("must have one of should_allow, reserve, settle, cancel and reload");
+  if (node["should_allow"]) {
+    step.action = ReadShouldAllow(node["should_allow"]);
+    CheckNames(step.expect, std::get<ShouldAllowStep>(step.action).charges);
+  } else if (node["reserve"]) {
+    step.action = ReadReserve(node["reserve"]);
+    CheckNames(step.expect, std::get<ReserveStep>(step.action).charges);
+  } else if (node["settle"]) {
+    step.action = ReadSettle(node["settle"]);
+  } else if (node["cancel"]) {
+    step.action = ReadCancel(node["cancel"]);
+  } else {
+    step.action = ReloadStep{ReadLimits(node["reload"], file)};
   }
 }
 
 Step ReadStep(const YAML::Node& node, absl::string_view file) {
   if (!node.IsMap()) Refuse("must be an object");
   Step step;
-  for (const char* kind : {"reserve", "settle", "cancel"}) {
-    if (node[kind]) {
-      step.action = UnsupportedStep{kind};
-      return step;
-    }
-  }
-  KnowAll(node, {"at", "about", "should_allow", "reload", "times", "every", "expect"});
+  KnowAll(node, {"at", "about", "should_allow", "reserve", "settle", "cancel", "reload", "times", "every", "expect"});
   step.at_ns = node["at"] ? Length(node, "at") : 0;
   step.times = OptionalNumber(node, "times").value_or(1);
   if (step.times < 1 || step.times > kMaxTimes) Refuse(absl::StrCat("times: must lie between 1 and ", kMaxTimes));
   if (node["every"]) step.every_ns = Length(node, "every");
   if (Int128{step.at_ns} + Int128{step.every_ns} * step.times > kInt64Max) Refuse("every: ends beyond 64 bits");
   if (node["expect"]) step.expect = ReadExpectation(node["expect"]);
-  if (node["should_allow"].IsDefined() == node["reload"].IsDefined()) {
-    Refuse("must have should_allow or reload, and not both");
-  }
-  if (node["should_allow"]) {
-    step.action = ReadShouldAllow(node["should_allow"]);
-    CheckNames(step.expect, std::get<ShouldAllowStep>(step.action));
-  } else {
-    step.action = ReloadStep{ReadLimits(node["reload"], file)};
-  }
+  ReadAction(node, file, step);
   return step;
 }
 

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/limiter/bounds.h"
 #include "server/limiter/parameters.h"
 
 namespace ebbgate::replay {
@@ -22,6 +23,7 @@ struct ExpectedWait {
   std::optional<std::int64_t> ns;
 };
 
+// Of an answer's charge, or of one of a reservation that ended.
 struct ExpectedCharge {
   std::optional<std::string> limit;
   std::optional<std::string> reason;
@@ -30,17 +32,29 @@ struct ExpectedCharge {
   std::optional<ExpectedWait> retry_after;
   std::optional<ExpectedWait> reset_after;
   std::optional<bool> tightest;
+  std::optional<std::int64_t> reserved;
+  std::optional<std::int64_t> actual;
+  std::optional<std::int64_t> given_back;
+  std::optional<std::int64_t> overrun;
+  std::optional<std::int64_t> uncovered;
 };
 
 // What is absent may be anything.
 struct Expectation {
   std::optional<bool> allowed;
+  std::optional<bool> granted;
   std::optional<std::string> reason;
   std::optional<ExpectedWait> retry_after;
+  std::optional<ExpectedWait> act_after;
+  std::optional<ExpectedWait> expires_after;
   std::vector<ExpectedCharge> charges;
   std::optional<bool> replayed;
+  // "settled", "cancelled" or "expired".
+  std::optional<std::string> state;
+  std::optional<bool> repeated;
   // A code such as "NOT_FOUND", or a reason such as "UNKNOWN_LIMIT".
   std::optional<std::string> error;
+  // Of reservations: how many are granted.
   std::optional<std::int64_t> allowed_count;
 };
 
@@ -61,16 +75,26 @@ struct ReloadStep {
   absl::StatusOr<std::vector<Limit>> limits;
 };
 
-// A kind of step that this version cannot replay.
-struct UnsupportedStep {
-  std::string kind;
+struct ReserveStep {
+  std::vector<CaseCharge> charges;
+  std::int64_t max_wait_ns = 0;
+  std::int64_t hold_ns = kDefaultHoldNs;
+  std::string request_id;
+  // What later steps call the reservation.
+  std::string as;
+};
+
+// Settles with `actual`, or without it cancels. A name that no reservation was granted under is taken for an id.
+struct EndStep {
+  std::string reservation;
+  std::optional<std::vector<std::int64_t>> actual;
 };
 
 struct Step {
   std::int64_t at_ns = 0;
   std::int64_t times = 1;
   std::int64_t every_ns = 0;
-  std::variant<ShouldAllowStep, ReloadStep, UnsupportedStep> action;
+  std::variant<ShouldAllowStep, ReserveStep, EndStep, ReloadStep> action;
   Expectation expect;
 };
 

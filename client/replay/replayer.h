@@ -1,8 +1,9 @@
 // Replays a case on the decision core with a clock moved by hand, and tells what differs.
 //
 // Beside what the steps expect, for every case:
-//   * **Envelope** of each token_bucket and gcra key over all its admissions, by an account of its own (envelope.h);
-//   * an answer's shape: a wait where one helps, none elsewhere (**Never**, **Honest wait**).
+//   * **Envelope** of each token_bucket and gcra key over all its admissions, by an account of its own (account.h):
+//     reservations count at the time at which they may act, with what was finally settled;
+//   * an answer's shape: a wait where one helps, none elsewhere (**Never**, **Honest wait**); amounts that add up.
 //
 // Thread-safe; each case gets an engine of its own.
 #ifndef EBBGATE_CLIENT_REPLAY_REPLAYER_H_
@@ -25,8 +26,6 @@ struct Difference {
 
 struct CaseResult {
   std::string name;
-  // Not replayed: needs a kind of step that this version does not know.
-  std::string needs;
   std::vector<Difference> differences;
   std::int64_t decisions = 0;
 };

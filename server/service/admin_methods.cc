@@ -77,6 +77,15 @@ grpc::Status InspectKey(const AdminParts& parts, const v1::InspectKeyRequest& re
   response.set_parameters(found->parameters);
   response.set_override_pattern(found->override_pattern);
   response.set_slot(found->slot);
+  response.set_debt_microtokens(found->debt);
+  for (const Inspection::Hold& hold : found->holds) {
+    v1::HoldInfo& info = *response.add_holds();
+    info.set_cost(hold.cost);
+    if (hold.act_after_ns > 0) *info.mutable_act_after() = TimeUtil::NanosecondsToDuration(hold.act_after_ns);
+    *info.mutable_expires_after() = TimeUtil::NanosecondsToDuration(hold.expires_after_ns);
+  }
+  response.set_open_holds(static_cast<std::uint32_t>(found->open_holds));
+  response.set_request_ids(static_cast<std::uint32_t>(found->request_ids));
   return grpc::Status::OK;
 }
 

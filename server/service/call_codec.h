@@ -7,6 +7,7 @@
 #define EBBGATE_SERVER_SERVICE_CALL_CODEC_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -40,6 +41,45 @@ class CallCodec {
   std::vector<ChargeRequest> charges_;
   CallRequest call_;
   CallAnswer answer_;
+  WireWriter writer_;
+};
+
+// ReserveRequest and ReserveResponse.
+class ReserveCodec {
+ public:
+  // MALFORMED, or INVALID_FIELD for a wait or a hold out of range; else as CallCodec's.
+  CallFault Decode(absl::string_view request);
+
+  const ReserveRequest& request() const { return request_; }
+  ReserveAnswer& answer() { return answer_; }
+
+  // Pre: the engine has filled the answer, without an error.
+  absl::string_view Encode();
+
+ private:
+  std::vector<ChargeRequest> charges_;
+  ReserveRequest request_;
+  ReserveAnswer answer_;
+  WireWriter writer_;
+};
+
+// SettleRequest, CancelRequest (the same without amounts), and SettleResponse.
+class SettleCodec {
+ public:
+  // MALFORMED, or INVALID_FIELD for what cannot name a reservation. The amounts are the engine's to judge.
+  CallFault Decode(absl::string_view request);
+
+  absl::string_view reservation_id() const { return reservation_id_; }
+  absl::Span<const std::int64_t> actual() const { return actual_; }
+  SettleAnswer& answer() { return answer_; }
+
+  // Pre: the engine has filled the answer, without an error.
+  absl::string_view Encode();
+
+ private:
+  absl::string_view reservation_id_;
+  std::vector<std::int64_t> actual_;
+  SettleAnswer answer_;
   WireWriter writer_;
 };
 

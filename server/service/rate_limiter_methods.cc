@@ -59,6 +59,50 @@ class BatchHandler final : public MessageHandler {
   BatchCodec codec_;
 };
 
+class ReserveHandler final : public MessageHandler {
+ public:
+  explicit ReserveHandler(const RateLimiterParts& parts) : parts_(parts) {}
+
+  grpc::Status Handle(absl::string_view request, absl::string_view& response) override {
+    if (const CallFault fault = codec_.Decode(request)) return Refuse(*fault, parts_);
+    ReserveAnswer& answer = codec_.answer();
+    parts_.engine.Reserve(codec_.request(), answer);
+    if (answer.call.error != nullptr) return Refuse(*answer.call.error, parts_);
+    response = codec_.Encode();
+    return grpc::Status::OK;
+  }
+
+ private:
+  const RateLimiterParts parts_;
+  ReserveCodec codec_;
+};
+
+enum class Ending { kSettle, kCancel };
+
+// Settle and Cancel: the two ways for a caller to end a hold.
+class EndHandler final : public MessageHandler {
+ public:
+  EndHandler(const RateLimiterParts& parts, Ending ending) : parts_(parts), ending_(ending) {}
+
+  grpc::Status Handle(absl::string_view request, absl::string_view& response) override {
+    if (const CallFault fault = codec_.Decode(request)) return Refuse(*fault, parts_);
+    SettleAnswer& answer = codec_.answer();
+    if (ending_ == Ending::kSettle) {
+      parts_.engine.Settle(codec_.reservation_id(), codec_.actual(), answer);
+    } else {
+      parts_.engine.Cancel(codec_.reservation_id(), answer);
+    }
+    if (answer.error != nullptr) return Refuse(*answer.error, parts_);
+    response = codec_.Encode();
+    return grpc::Status::OK;
+  }
+
+ private:
+  const RateLimiterParts parts_;
+  const Ending ending_;
+  SettleCodec codec_;
+};
+
 }  // namespace
 
 std::vector<RpcMethod> RateLimiterMethods(const RateLimiterParts& parts) {
@@ -69,6 +113,12 @@ std::vector<RpcMethod> RateLimiterMethods(const RateLimiterParts& parts) {
        [parts] { return std::make_unique<BatchHandler>(parts, BatchCarrier::kUnary); }},
       {"/ebbgate.v1.RateLimiter/StreamShouldAllow", CallShape::kStream, Method::kStreamShouldAllow,
        [parts] { return std::make_unique<BatchHandler>(parts, BatchCarrier::kStream); }},
+      {"/ebbgate.v1.RateLimiter/Reserve", CallShape::kUnary, Method::kReserve,
+       [parts] { return std::make_unique<ReserveHandler>(parts); }},
+      {"/ebbgate.v1.RateLimiter/Settle", CallShape::kUnary, Method::kSettle,
+       [parts] { return std::make_unique<EndHandler>(parts, Ending::kSettle); }},
+      {"/ebbgate.v1.RateLimiter/Cancel", CallShape::kUnary, Method::kCancel,
+       [parts] { return std::make_unique<EndHandler>(parts, Ending::kCancel); }},
   };
 }
 

@@ -20,8 +20,8 @@ struct RateLimiterParts {
   const TimeSource& time;
 };
 
-// ShouldAllow, ShouldAllowBatch, StreamShouldAllow. Handlers keep their memory from call to call: in steady state a
-// decision allocates nothing but the message that leaves.
+// ShouldAllow, ShouldAllowBatch, StreamShouldAllow, Reserve, Settle, Cancel. Handlers keep their memory from call to
+// call: in steady state a decision allocates nothing but the message that leaves.
 std::vector<RpcMethod> RateLimiterMethods(const RateLimiterParts& parts);
 
 }  // namespace ebbgate

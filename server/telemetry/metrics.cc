@@ -70,7 +70,8 @@ void AddLimits(const std::vector<LimitCounters>& limits, Families& out) {
   MetricFamily admitted = CounterFamily("ebbgate_admitted_cost_total", "Tokens admitted and charged to a limit.");
   MetricFamily refusals =
       CounterFamily("ebbgate_refusals_total",
-                    "Charges that were a cause of their call's refusal: for now (QUOTA_EXCEEDED), or for ever.");
+                    "Charges that were a cause of their call's refusal: for now (QUOTA_EXCEEDED), for ever, or by the "
+                    "limit's bounds on reservations.");
   MetricFamily shadow = CounterFamily("ebbgate_shadow_refusals_total",
                                       "Charges that a limit in shadow mode let pass and would have refused.");
   MetricFamily shadow_cost =
@@ -84,6 +85,8 @@ void AddLimits(const std::vector<LimitCounters>& limits, Families& out) {
     Add(admitted, {name}, limit.admitted_cost);
     Add(refusals, {name, {"reason", "QUOTA_EXCEEDED"}}, limit.refused_quota);
     Add(refusals, {name, {"reason", "COST_EXCEEDS_CAPACITY"}}, limit.refused_never);
+    Add(refusals, {name, {"reason", "TOO_MUCH_DEBT"}}, limit.refused_debt);
+    Add(refusals, {name, {"reason", "TOO_MANY_HOLDS"}}, limit.refused_holds);
     Add(shadow, {name}, limit.shadow_refused);
     Add(shadow_cost, {name}, limit.shadow_refused_cost);
     Add(peeks, {name}, limit.peeked);
@@ -91,6 +94,33 @@ void AddLimits(const std::vector<LimitCounters>& limits, Families& out) {
   for (MetricFamily* family : {&decisions, &admitted, &refusals, &shadow, &shadow_cost, &peeks}) {
     out.push_back(std::move(*family));
   }
+}
+
+void AddHolds(const EngineCounters& counters, const EngineOptions& options, Families& out) {
+  MetricFamily open = GaugeFamily("ebbgate_holds_open", "Holds open now, one for each charge of a reservation.");
+  MetricFamily ended =
+      CounterFamily("ebbgate_holds_ended_total",
+                    "Holds that ended, by how: settled, cancelled, or expired because nobody did either.");
+  MetricFamily given_back = CounterFamily("ebbgate_given_back_cost_total", "Tokens that were reserved and not spent.");
+  MetricFamily overrun =
+      CounterFamily("ebbgate_overrun_cost_total", "Tokens spent beyond what was reserved, and charged as debt.");
+  MetricFamily uncovered = CounterFamily("ebbgate_uncovered_cost_total",
+                                         "Tokens spent beyond what was reserved and what may be owed: not charged.");
+  for (const LimitCounters& limit : counters.limits) {
+    const Label name{"limit", limit.limit};
+    Add(open, {name}, limit.holds_open);
+    Add(ended, {name, {"state", "settled"}}, limit.holds_settled);
+    Add(ended, {name, {"state", "cancelled"}}, limit.holds_cancelled);
+    Add(ended, {name, {"state", "expired"}}, limit.holds_expired);
+    Add(given_back, {name}, limit.given_back_cost);
+    Add(overrun, {name}, limit.overrun_cost);
+    Add(uncovered, {name}, limit.uncovered_cost);
+  }
+  for (MetricFamily* family : {&open, &ended, &given_back, &overrun, &uncovered}) out.push_back(std::move(*family));
+  AddGauge(out, "ebbgate_holds", "Holds open now, of all limits together.", counters.holds);
+  AddGauge(out, "ebbgate_max_holds", "Holds that may be open.", options.max_holds);
+  AddCounter(out, "ebbgate_holds_refused_total", "Reservations refused because too many holds were open.",
+             counters.holds_refused);
 }
 
 void AddLatency(const LatencyRecorder::Snapshot& latency, Families& out) {
@@ -131,6 +161,8 @@ void AddCalls(const EngineCounters& counters, Families& out) {
   AddCounter(out, "ebbgate_replayed_calls_total",
              "Calls answered from the record of an earlier one with their request id.", counters.replayed_calls);
   AddGauge(out, "ebbgate_request_ids", "Request ids remembered now.", counters.request_ids);
+  AddGauge(out, "ebbgate_request_id_bytes", "Memory taken by the request ids remembered, in bytes.",
+           counters.request_id_bytes);
   AddCounter(out, "ebbgate_request_ids_refused_total", "Calls refused because no more request ids could be remembered.",
              counters.request_ids_refused);
 }
@@ -211,6 +243,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
   Families families;
   const EngineCounters counters = sources_.engine.Counters();
   AddLimits(counters.limits, families);
+  AddHolds(counters, sources_.engine_options, families);
   AddLatency(sources_.latency.Read(), families);
   AddStore(counters, sources_.engine_options, families);
   AddCalls(counters, families);

@@ -21,6 +21,9 @@ enum class Method : std::uint8_t {
   kShouldAllow,
   kShouldAllowBatch,
   kStreamShouldAllow,
+  kReserve,
+  kSettle,
+  kCancel,
   kHttpShouldAllow,  // the JSON twin
   kHealthCheck,
   kHealthWatch,

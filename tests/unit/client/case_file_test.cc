@@ -71,11 +71,37 @@ TEST(CaseFileTest, WhatIsNotNamedIsNotExpected) {
   EXPECT_FALSE(std::get<ShouldAllowStep>(one->steps[0].action).charges[0].cost.has_value());
 }
 
-TEST(CaseFileTest, StepsOfLaterVersionsAreKept) {
-  const auto one =
-      Only(FileWith(R"([{"at": "0s", "settle": {"reservation": "a", "actual": [1]}, "expect": {"state": "x"}}])"));
+TEST(CaseFileTest, ReadsReservations) {
+  const auto one = Only(FileWith(
+      R"([{"at": "1s", "reserve": {"charges": [{"limit": "L", "key": "k", "cost": 5}], "max_wait": "2s", "hold_for": "3s",
+           "request_id": "r", "as": "a"}, "expect": {"granted": true, "act_after": "1s", "expires_after": "4s"}},
+          {"at": "1s", "reserve": {"charges": []}},
+          {"at": "2s", "settle": {"reservation": "a", "actual": [1, 2]}, "expect": {"state": "settled", "repeated": false,
+           "charges": [{"reserved": 5, "actual": 1, "given_back": 4, "overrun": 0, "uncovered": 0}]}},
+          {"at": "3s", "cancel": {"reservation": "a"}}])"));
   ASSERT_TRUE(one.ok()) << one.status();
-  EXPECT_EQ(std::get<UnsupportedStep>(one->steps[0].action).kind, "settle");
+  const auto& reserve = std::get<ReserveStep>(one->steps[0].action);
+  EXPECT_EQ(reserve.charges[0].cost, 5);
+  EXPECT_EQ(reserve.max_wait_ns, 2 * kNsPerSecond);
+  EXPECT_EQ(reserve.hold_ns, 3 * kNsPerSecond);
+  EXPECT_EQ(reserve.request_id + reserve.as, "ra");
+  EXPECT_EQ(one->steps[0].expect.granted, true);
+  EXPECT_EQ(one->steps[0].expect.act_after->ns, kNsPerSecond);
+  EXPECT_EQ(one->steps[0].expect.expires_after->ns, 4 * kNsPerSecond);
+  EXPECT_EQ(std::get<ReserveStep>(one->steps[1].action).max_wait_ns, 0);
+  EXPECT_EQ(std::get<ReserveStep>(one->steps[1].action).hold_ns, kDefaultHoldNs);
+  const auto& settle = std::get<EndStep>(one->steps[2].action);
+  EXPECT_EQ(settle.reservation, "a");
+  EXPECT_EQ(settle.actual, (std::vector<std::int64_t>{1, 2}));
+  const Expectation& expect = one->steps[2].expect;
+  EXPECT_EQ(expect.state, "settled");
+  EXPECT_EQ(expect.repeated, false);
+  EXPECT_EQ(expect.charges[0].reserved, 5);
+  EXPECT_EQ(expect.charges[0].actual, 1);
+  EXPECT_EQ(expect.charges[0].given_back, 4);
+  EXPECT_EQ(expect.charges[0].overrun, 0);
+  EXPECT_EQ(expect.charges[0].uncovered, 0);
+  EXPECT_FALSE(std::get<EndStep>(one->steps[3].action).actual.has_value());
 }
 
 TEST(CaseFileTest, AFaultIsToldWithCaseAndStep) {
@@ -87,7 +113,7 @@ TEST(CaseFileTest, AFaultIsToldWithCaseAndStep) {
   };
   const std::string call = R"("should_allow": {"charges": [{"limit": "L", "key": "k"}]})";
   EXPECT_EQ(fault(R"({"at": "soon", )" + call + "}").substr(0, 33), "f.json: case 'one': steps[1]: at:");
-  EXPECT_THAT(fault(R"({"at": "0s"})"), HasSubstr("must have should_allow or reload"));
+  EXPECT_THAT(fault(R"({"at": "0s"})"), HasSubstr("must have one of should_allow, reserve, settle, cancel and reload"));
   EXPECT_THAT(fault(R"({"at": "0s", "shoud_allow": {}})"), HasSubstr("unknown member 'shoud_allow'"));
   EXPECT_THAT(fault("{" + call + R"(, "expect": {"alowed": true}})"), HasSubstr("unknown member 'alowed'"));
   EXPECT_THAT(fault("{" + call + R"(, "expect": {"allowed": 1}})"), HasSubstr("allowed: must be true or false"));

@@ -164,7 +164,8 @@ TEST_F(CommandLineTest, WrongUseIsTwo) {
 TEST_F(CommandLineTest, HelpAndVersionAreZero) {
   const Ran help = Execute({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* command : {"check", "inspect", "reset", "limits", "reload", "lint", "replay", "load", "health"}) {
+  for (const char* command : {"check", "reserve", "settle", "cancel", "inspect", "reset", "limits", "reload", "lint",
+                              "replay", "load", "health"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const Ran own = Execute({command, "--help"});
     EXPECT_EQ(own.exit_code, 0);
@@ -257,9 +258,7 @@ TEST_F(CommandLineTest, ReplayTellsRightFromWrongFromUnreadable) {
   const Ran wrong = Execute({"replay", file("2", "should_allow")});
   EXPECT_EQ(wrong.exit_code, 1);
   EXPECT_THAT(wrong.out, HasSubstr("one: differs\n  step 1 at 0s: charges[0].remaining: want 2, got 3\n"));
-  const Ran skipped = Execute({"replay", file("3", "reserve")});
-  EXPECT_EQ(skipped.exit_code, 0);
-  EXPECT_THAT(skipped.out, HasSubstr("SKIPPED, needs reserve"));
+  EXPECT_EQ(Execute({"replay", file("3", "lease")}).exit_code, 2);
   EXPECT_EQ(Execute({"replay", file("x", "should_allow")}).exit_code, 2);
   EXPECT_EQ(Execute({"replay", "/no/such/file", file("2", "should_allow")}).exit_code, 2);
   const Ran json = Execute({"replay", "--json", file("2", "should_allow")});

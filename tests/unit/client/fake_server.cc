@@ -33,10 +33,48 @@ grpc::Status AllowAll(const v1::ShouldAllowRequest& call, v1::ShouldAllowRespons
   return grpc::Status::OK;
 }
 
+grpc::Status GrantAll(const v1::ReserveRequest& call, v1::ReserveResponse& response) {
+  response.set_granted(true);
+  response.set_reason(v1::ALLOWED);
+  response.set_reservation_id(kReservationId);
+  response.mutable_act_after();
+  response.mutable_expires_after()->set_seconds(600);
+  for (const v1::Charge& charge : call.charges()) {
+    v1::ChargeResult& result = *response.add_charges();
+    result.set_limit(charge.limit());
+    result.set_remaining(10);
+    result.set_capacity(60);
+    result.mutable_reset_after()->set_seconds(50);
+    result.set_reason(v1::ALLOWED);
+  }
+  return grpc::Status::OK;
+}
+
+void EndOne(v1::HoldState state, std::int64_t actual, v1::SettleResponse& response) {
+  response.set_state(state);
+  v1::SettledCharge& charge = *response.add_charges();
+  charge.set_limit("reports");
+  charge.set_key("team-7");
+  charge.set_reserved(50);
+  charge.set_actual(actual);
+  charge.set_given_back(50 - actual);
+}
+
 }  // namespace
 
 FakeServer::FakeServer()
-    : decide(AllowAll), folder_(MakeFolder()), address_(absl::StrCat("unix:", folder_, "/socket")) {
+    : decide(AllowAll),
+      reserve(GrantAll),
+      settle([](const v1::SettleRequest& call, v1::SettleResponse& response) {
+        EndOne(v1::SETTLED, call.actual_size() > 0 ? call.actual(0) : 0, response);
+        return grpc::Status::OK;
+      }),
+      cancel([](const v1::CancelRequest&, v1::SettleResponse& response) {
+        EndOne(v1::CANCELLED, 0, response);
+        return grpc::Status::OK;
+      }),
+      folder_(MakeFolder()),
+      address_(absl::StrCat("unix:", folder_, "/socket")) {
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
   builder.RegisterService(static_cast<v1::RateLimiter::Service*>(this));
@@ -55,6 +93,21 @@ FakeServer::~FakeServer() {
 std::vector<v1::ShouldAllowRequest> FakeServer::calls() const {
   absl::MutexLock lock(&mutex_);
   return calls_;
+}
+
+std::vector<v1::ReserveRequest> FakeServer::reservations() const {
+  absl::MutexLock lock(&mutex_);
+  return reservations_;
+}
+
+std::vector<v1::SettleRequest> FakeServer::settlings() const {
+  absl::MutexLock lock(&mutex_);
+  return settlings_;
+}
+
+std::vector<std::string> FakeServer::cancelled() const {
+  absl::MutexLock lock(&mutex_);
+  return cancelled_;
 }
 
 std::vector<std::string> FakeServer::reset_reasons() const {
@@ -94,6 +147,30 @@ grpc::Status FakeServer::StreamShouldAllow(
     stream->Write(response);
   }
   return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::Reserve(grpc::ServerContext*, const v1::ReserveRequest* call, v1::ReserveResponse* response) {
+  {
+    absl::MutexLock lock(&mutex_);
+    reservations_.push_back(*call);
+  }
+  return reserve(*call, *response);
+}
+
+grpc::Status FakeServer::Settle(grpc::ServerContext*, const v1::SettleRequest* call, v1::SettleResponse* response) {
+  {
+    absl::MutexLock lock(&mutex_);
+    settlings_.push_back(*call);
+  }
+  return settle(*call, *response);
+}
+
+grpc::Status FakeServer::Cancel(grpc::ServerContext*, const v1::CancelRequest* call, v1::SettleResponse* response) {
+  {
+    absl::MutexLock lock(&mutex_);
+    cancelled_.push_back(call->reservation_id());
+  }
+  return cancel(*call, *response);
 }
 
 grpc::Status FakeServer::InspectKey(grpc::ServerContext*, const v1::InspectKeyRequest* request,

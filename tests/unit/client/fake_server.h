@@ -28,6 +28,11 @@ class FakeServer final : v1::RateLimiter::Service, v1::Admin::Service, grpc::hea
   // How calls are decided, alone or in a batch. Until told otherwise: allowed, 3 of 4 left for each charge. Set before
   // the first call.
   Decide decide;
+  // What Reserve, and Settle and Cancel, answer: granted at once; settled with 0, or cancelled. Set before the first
+  // call.
+  std::function<grpc::Status(const v1::ReserveRequest&, v1::ReserveResponse&)> reserve;
+  std::function<grpc::Status(const v1::SettleRequest&, v1::SettleResponse&)> settle;
+  std::function<grpc::Status(const v1::CancelRequest&, v1::SettleResponse&)> cancel;
   // What Admin answers.
   v1::InspectKeyResponse bucket;
   v1::ListLimitsResponse limits;
@@ -36,6 +41,10 @@ class FakeServer final : v1::RateLimiter::Service, v1::Admin::Service, grpc::hea
 
   // The calls so far, those in batches one by one.
   std::vector<v1::ShouldAllowRequest> calls() const;
+  std::vector<v1::ReserveRequest> reservations() const;
+  std::vector<v1::SettleRequest> settlings() const;
+  // Ids of reservations.
+  std::vector<std::string> cancelled() const;
   std::vector<std::string> reset_reasons() const;
 
  private:
@@ -45,6 +54,9 @@ class FakeServer final : v1::RateLimiter::Service, v1::Admin::Service, grpc::hea
   grpc::Status StreamShouldAllow(
       grpc::ServerContext*,
       grpc::ServerReaderWriter<v1::ShouldAllowBatchResponse, v1::ShouldAllowBatchRequest>*) override;
+  grpc::Status Reserve(grpc::ServerContext*, const v1::ReserveRequest*, v1::ReserveResponse*) override;
+  grpc::Status Settle(grpc::ServerContext*, const v1::SettleRequest*, v1::SettleResponse*) override;
+  grpc::Status Cancel(grpc::ServerContext*, const v1::CancelRequest*, v1::SettleResponse*) override;
   grpc::Status InspectKey(grpc::ServerContext*, const v1::InspectKeyRequest*, v1::InspectKeyResponse*) override;
   grpc::Status ResetKey(grpc::ServerContext*, const v1::ResetKeyRequest*, v1::ResetKeyResponse*) override;
   grpc::Status ListLimits(grpc::ServerContext*, const v1::ListLimitsRequest*, v1::ListLimitsResponse*) override;
@@ -58,9 +70,15 @@ class FakeServer final : v1::RateLimiter::Service, v1::Admin::Service, grpc::hea
   std::string address_;
   mutable absl::Mutex mutex_;
   std::vector<v1::ShouldAllowRequest> calls_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::ReserveRequest> reservations_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::SettleRequest> settlings_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> cancelled_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> reset_reasons_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<grpc::Server> server_;
 };
+
+// The id of the reservations that a FakeServer grants.
+inline constexpr char kReservationId[] = "0123456789abcdef0123456789abcdef";
 
 // A gRPC error with the details that Ebbgate sends.
 grpc::Status ErrorWithDetails(grpc::StatusCode code, const std::string& message, const std::string& reason,

@@ -30,6 +30,13 @@ TEST(SplitChargesTest, EachAndIsACharge) {
   EXPECT_EQ(split->charges[1].cost, -4);  // for the server to refuse
 }
 
+TEST(SplitChargesTest, ReserveTakesThemToo) {
+  const auto split = SplitCharges({"reserve", "a", "b", "--and", "c", "d", "--max-wait", "3s"});
+  ASSERT_TRUE(split.ok());
+  EXPECT_THAT(split->rest, ElementsAre("reserve", "a", "b", "--max-wait", "3s"));
+  ASSERT_EQ(split->charges.size(), 1u);
+}
+
 TEST(SplitChargesTest, ACostAbsentStaysAbsent) {
   const auto split = SplitCharges({"check", "a", "b", "--cost", "9", "--and", "c", "d"});
   ASSERT_TRUE(split.ok());

@@ -75,7 +75,10 @@ TEST_F(MetricsTest, EverySeriesIsThereFromTheFirstScrape) {
       "ebbgate_invalid_calls_total",
       "ebbgate_replayed_calls_total",
       "ebbgate_request_ids",
+      "ebbgate_request_id_bytes",
       "ebbgate_request_ids_refused_total",
+      "ebbgate_holds",
+      "ebbgate_holds_refused_total",
       "ebbgate_clock_regressions_total",
       "ebbgate_wall_clock_steps_total{direction=\"forward\"}",
       "ebbgate_wall_clock_steps_total{direction=\"back\"}",
@@ -91,23 +94,33 @@ TEST_F(MetricsTest, EverySeriesIsThereFromTheFirstScrape) {
       "ebbgate_calls_total{method=\"ShouldAllow\",code=\"OK\"}",
       "ebbgate_calls_total{method=\"HttpShouldAllow\",code=\"INVALID_ARGUMENT\"}",
       "ebbgate_errors_total{reason=\"MALFORMED\"}",
+      "ebbgate_calls_total{method=\"Reserve\",code=\"OK\"}",
+      "ebbgate_calls_total{method=\"Settle\",code=\"NOT_FOUND\"}",
       "ebbgate_errors_total{reason=\"DRAINING\"}",
+      "ebbgate_errors_total{reason=\"HOLDS_FULL\"}",
+      "ebbgate_errors_total{reason=\"UNKNOWN_RESERVATION\"}",
       "ebbgate_stream_messages_total",
   };
   for (const char* limit : {"api-user", "api"}) {
     for (const char* outcome : {"allowed", "denied", "failed"}) {
       zero.push_back(absl::StrCat("ebbgate_decisions_total{limit=\"", limit, "\",outcome=\"", outcome, "\"}"));
     }
-    for (const char* reason : {"QUOTA_EXCEEDED", "COST_EXCEEDS_CAPACITY"}) {
+    for (const char* reason : {"QUOTA_EXCEEDED", "COST_EXCEEDS_CAPACITY", "TOO_MUCH_DEBT", "TOO_MANY_HOLDS"}) {
       zero.push_back(absl::StrCat("ebbgate_refusals_total{limit=\"", limit, "\",reason=\"", reason, "\"}"));
     }
-    for (const char* name : {"admitted_cost", "shadow_refusals", "shadow_refused_cost", "peeks"}) {
+    for (const char* state : {"settled", "cancelled", "expired"}) {
+      zero.push_back(absl::StrCat("ebbgate_holds_ended_total{limit=\"", limit, "\",state=\"", state, "\"}"));
+    }
+    zero.push_back(absl::StrCat("ebbgate_holds_open{limit=\"", limit, "\"}"));
+    for (const char* name : {"admitted_cost", "shadow_refusals", "shadow_refused_cost", "peeks", "given_back_cost",
+                             "overrun_cost", "uncovered_cost"}) {
       zero.push_back(absl::StrCat("ebbgate_", name, "_total{limit=\"", limit, "\"}"));
     }
   }
   for (const std::string& series : zero) EXPECT_EQ(Sample(series), series + " 0");
   EXPECT_EQ(Sample("ebbgate_limits"), "ebbgate_limits 2");
   EXPECT_EQ(Sample("ebbgate_store_max_keys"), absl::StrCat("ebbgate_store_max_keys ", options_.max_keys));
+  EXPECT_EQ(Sample("ebbgate_max_holds"), absl::StrCat("ebbgate_max_holds ", options_.max_holds));
   EXPECT_EQ(Sample("ebbgate_store_max_bytes"), absl::StrCat("ebbgate_store_max_bytes ", options_.max_store_bytes));
   EXPECT_NE(Sample("ebbgate_limits_generation"), "");
   EXPECT_NE(Sample("ebbgate_store_bytes"), "");
@@ -139,6 +152,28 @@ TEST_F(MetricsTest, CountsWhatWasDecided) {
             "ebbgate_decision_duration_seconds_bucket{le=\"1e-06\"} 7");
   EXPECT_EQ(Sample("ebbgate_decision_duration_seconds_bucket{le=\"2e-06\"}"),
             "ebbgate_decision_duration_seconds_bucket{le=\"2e-06\"} 8");
+}
+
+TEST_F(MetricsTest, CountsWhatBecameOfHolds) {
+  engine_.InstallLimits({TokenBucket("L", 10)});
+  const auto reserve = [this](std::int64_t cost) {
+    const ChargeRequest charge{.limit = "L", .key = "alice", .cost = cost};
+    ReserveAnswer answer;
+    engine_.Reserve({.call = {.charges = {&charge, 1}, .request_id = ""}}, answer);
+    return answer.reservation_id;
+  };
+  const std::string settled = reserve(4), cancelled = reserve(3);
+  reserve(1);
+  SettleAnswer answer;
+  engine_.Settle(settled, {1}, answer);
+  engine_.Cancel(cancelled, answer);
+  EXPECT_EQ(Sample("ebbgate_holds_open{limit=\"L\"}"), "ebbgate_holds_open{limit=\"L\"} 1");
+  EXPECT_EQ(Sample("ebbgate_holds"), "ebbgate_holds 1");
+  for (const char* state : {"settled", "cancelled"}) {
+    const std::string series = absl::StrCat("ebbgate_holds_ended_total{limit=\"L\",state=\"", state, "\"}");
+    EXPECT_EQ(Sample(series), series + " 1");
+  }
+  EXPECT_EQ(Sample("ebbgate_given_back_cost_total{limit=\"L\"}"), "ebbgate_given_back_cost_total{limit=\"L\"} 6");
 }
 
 TEST_F(MetricsTest, TellsHowReloadsWent) {
