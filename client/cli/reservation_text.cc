@@ -1,6 +1,8 @@
 #include "client/cli/reservation_text.h"
 
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -93,7 +95,10 @@ std::string SettleText(const SettleAnswer& answer) {
   const bool one = answer.charges.size() == 1;
   const std::string state = absl::AsciiStrToLower(Name(answer.state));
   Table head;
-  head.Row({state + " ", one ? Spent(answer.charges[0]) : "", answer.repeated ? kRepeated : ""});
+  std::vector<std::string> row = {state + " "};
+  if (one) row.push_back(Spent(answer.charges[0]));
+  if (answer.repeated) row.emplace_back(kRepeated);
+  head.Row(std::move(row));
   head.Print(out);
   if (one) return out.str();
   Table table;

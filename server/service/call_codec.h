@@ -47,7 +47,7 @@ class CallCodec {
 // ReserveRequest and ReserveResponse.
 class ReserveCodec {
  public:
-  // MALFORMED, or INVALID_FIELD for a wait or a hold out of range; else as CallCodec's.
+  // MALFORMED, or INVALID_FIELD for a duration that is none; else as CallCodec's.
   CallFault Decode(absl::string_view request);
 
   const ReserveRequest& request() const { return request_; }
@@ -66,7 +66,7 @@ class ReserveCodec {
 // SettleRequest, CancelRequest (the same without amounts), and SettleResponse.
 class SettleCodec {
  public:
-  // MALFORMED, or INVALID_FIELD for what cannot name a reservation. The amounts are the engine's to judge.
+  // MALFORMED. What is named and said is the engine's to judge.
   CallFault Decode(absl::string_view request);
 
   absl::string_view reservation_id() const { return reservation_id_; }

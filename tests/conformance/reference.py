@@ -9,225 +9,12 @@ decision core. `ebbgate replay` runs the same files on the core: when both agree
 Exit code: 0 all as expected, 1 something differs. Standard library only.
 """
 
-import datetime
 import json
 import re
 import sys
-import zoneinfo
-from fractions import Fraction
 from math import floor
 
-NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
-SECOND = NS["s"]
-MICRO = 10**6  # microtokens in a token: the grain in which a level is kept across a change of limits
-MAX_COST = (2**63 - 1) // MICRO
-DEDUPE_NS = 60 * SECOND
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-UTC = zoneinfo.ZoneInfo("UTC")
-
-
-def length_ns(text):
-    parts = re.findall(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h|d)", text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise ValueError(f"no length of time: {text!r}")
-    ns = sum(Fraction(number) * NS[unit] for number, unit in parts)
-    if ns.denominator != 1:
-        raise ValueError(f"not whole nanoseconds: {text!r}")
-    return int(ns)
-
-
-def wall_ns(text):
-    moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
-    return (moment - EPOCH) // datetime.timedelta(microseconds=1) * 1000
-
-
-def local(zone, ns):
-    """The clock on the wall of a zone, to the second below."""
-    return (EPOCH + datetime.timedelta(seconds=ns // SECOND)).astimezone(zone)
-
-
-def first_ns(found, low, high):
-    """The least n in (low, high] with found(n), which once true stays true."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if found(middle) else (middle, high)
-    return high
-
-
-# --- Windows of calendars ---------------------------------------------------------------------------------------------
-
-
-def begin_of_date(zone, date):
-    """The first instant at which the zone's calendar shows `date` or a later one."""
-    noon_before = datetime.datetime.combine(date, datetime.time(), datetime.timezone.utc) - datetime.timedelta(hours=36)
-    ns = (noon_before - EPOCH) // datetime.timedelta(seconds=1) * SECOND
-    step = 900 * SECOND
-    while local(zone, ns).date() < date:
-        ns += step
-    return first_ns(lambda n: local(zone, n).date() >= date, ns - step, ns)
-
-
-def first_date(unit, date):
-    return {
-        "day": date,
-        "week": date - datetime.timedelta(days=date.weekday()),
-        "month": date.replace(day=1),
-        "year": date.replace(month=1, day=1),
-    }[unit]
-
-
-def next_date(unit, date):
-    if unit in ("day", "week"):
-        return date + datetime.timedelta(days=7 if unit == "week" else 1)
-    after = date + datetime.timedelta(days=32 if unit == "month" else 367)
-    return first_date(unit, after)
-
-
-def clock_window(zone, size, ns):
-    """An hour or minute of the clock on the wall; a change of the zone's offset begins a new one."""
-    offset = local(zone, ns).utcoffset()
-    shift = int(offset.total_seconds()) * SECOND
-    start = (ns + shift) // size * size - shift
-    end = start + size
-    same = lambda n: local(zone, n).utcoffset() == offset
-    if not same(start):
-        start = first_ns(same, start, ns)
-    if not same(end - 1):
-        end = first_ns(lambda n: not same(n), ns, end - 1)
-    return start, end
-
-
-def window_of(limit, ns):
-    unit, zone = limit["window"], limit["zone"]
-    if isinstance(unit, int):
-        return ns // unit * unit, (ns // unit + 1) * unit
-    if unit in ("minute", "hour"):
-        return clock_window(zone, 60 * SECOND if unit == "minute" else 3600 * SECOND, ns)
-    date = first_date(unit, local(zone, ns).date())
-    while begin_of_date(zone, next_date(unit, date)) <= ns:  # a clock set back over midnight shows the old date again
-        date = next_date(unit, date)
-    return begin_of_date(zone, date), begin_of_date(zone, next_date(unit, date))
-
-
-# --- Limits -----------------------------------------------------------------------------------------------------------
-
-
-def rules(entry, base=None):
-    """What an entry of the limits file, or an override of it, says of one bucket."""
-    rule = dict(base or {"algorithm": "token_bucket", "zone": UTC})
-    if "at_most" in entry:
-        most = entry["at_most"]
-        rule.update(algorithm="token_bucket", capacity=most["burst"])
-        rule.update(rate=Fraction(most["count"] - most["burst"], length_ns(most["per"])), per=length_ns(most["per"]))
-    rule["algorithm"] = entry.get("algorithm", rule["algorithm"])
-    if "capacity" in entry or "count" in entry:
-        rule["capacity"] = entry.get("capacity", entry.get("count"))
-    if "refill" in entry:
-        rule["per"] = length_ns(entry["refill"]["per"])
-        rule["rate"] = Fraction(entry["refill"]["tokens"], rule["per"])
-    if "window" in entry:
-        rule["window"] = length_ns(entry["window"]) if entry["window"][0].isdigit() else entry["window"]
-    if "time_zone" in entry:
-        rule["zone"] = zoneinfo.ZoneInfo(entry["time_zone"])
-    return rule
-
-
-class Limit:
-    def __init__(self, entry):
-        self.name = entry["name"]
-        self.rule = rules(entry)
-        self.overrides = [(o["key"], rules(o, self.rule)) for o in entry.get("overrides", [])]
-        self.shadow = entry.get("shadow", False)
-        self.default_cost = entry.get("default_cost", 1)
-        self.max_cost = entry.get("max_cost")
-
-    def rule_of(self, key):
-        for pattern, rule in self.overrides:
-            if "*" not in pattern and pattern == key:
-                return rule
-        for pattern, rule in self.overrides:
-            if "*" in pattern and re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), key, re.DOTALL):
-                return rule
-        return self.rule
-
-
-class Bucket:
-    """What one key was admitted, and how much is free at a time. `last`: no reading before it counts."""
-
-    def __init__(self, rule, start, now):
-        self.rule, self.start, self.last = rule, start, now
-        self.admitted = []  # (time, cost): of windows
-        self.level = Fraction(rule["capacity"])  # of buckets, at `last`
-
-    def is_bucket(self):
-        return self.rule["algorithm"] in ("token_bucket", "gcra")
-
-    def free(self, now):
-        """Tokens that could be spent at a time, exact."""
-        rule = self.rule
-        now = max(now, self.last)
-        if self.is_bucket():
-            return min(Fraction(rule["capacity"]), self.level + rule["rate"] * (now - self.last))
-        if rule["algorithm"] == "fixed_window":
-            begin = window_of(rule, self.start + now)[0]
-            return rule["capacity"] - sum(cost for at, cost in self.admitted if self.start + at >= begin)
-        size = rule["window"]
-        if rule["algorithm"] == "exact_window":
-            return rule["capacity"] - sum(cost for at, cost in self.admitted if now - size < at)
-        number = (self.start + now) // size
-        counts = {n: sum(cost for at, cost in self.admitted if (self.start + at) // size == n)
-                  for n in (number, number - 1)}
-        elapsed = (self.start + now) % size
-        return rule["capacity"] - counts[number] - counts[number - 1] * (1 - Fraction(elapsed, size))
-
-    def wait(self, now, cost):
-        """The least number of nanoseconds after which `cost` is free if nothing else comes."""
-        now = max(now, self.last)
-        if self.free(now) >= cost:
-            return 0
-        if self.rule["algorithm"] == "fixed_window":
-            return window_of(self.rule, self.start + now)[1] - self.start - now
-        high = 1
-        while self.free(now + high) < cost:
-            high *= 2
-        return first_ns(lambda n: self.free(now + n) >= cost, 0, high)
-
-    def reset(self, now):
-        now = max(now, self.last)
-        if self.rule["algorithm"] == "fixed_window":
-            return window_of(self.rule, self.start + now)[1] - self.start - now
-        return self.wait(now, self.rule["capacity"])
-
-    def take(self, now, cost):
-        now = max(now, self.last)
-        if self.is_bucket():
-            self.level = self.free(now) - cost
-        else:
-            self.admitted.append((now, cost))
-        self.last = now
-
-    def change(self, rule, now):
-        """New rules: what was free stays so up to the new capacity, to the grain of the new rate; nothing is added."""
-        now = max(now, self.last)
-        if rule == self.rule:
-            return
-        free = self.free(now)
-        remembers = rule["algorithm"] in ("sliding_window", "exact_window")
-        same_window = rule["algorithm"] == self.rule["algorithm"] and rule.get("window") == self.rule.get("window")
-        fraction = free * MICRO % 1
-        self.rule, self.last = rule, now
-        if remembers and same_window:
-            surplus = floor((self.free(now) - free) * MICRO)
-            if surplus > 0:
-                self.admitted.append((now, Fraction(surplus, MICRO)))
-            return
-        if free >= rule["capacity"]:
-            free = Fraction(rule["capacity"])
-        else:
-            kept = Fraction(floor(fraction * rule["per"]), rule["per"]) if self.is_bucket() else 0
-            free = Fraction(floor(free * MICRO) + kept, MICRO)
-        self.level = free
-        self.admitted = [] if self.is_bucket() else [(now, rule["capacity"] - free)]
+from buckets import DEDUPE_NS, MAX_COST, NS, SECOND, Bucket, Limit, Take, length_ns, wall_ns
 
 
 # --- Calls ------------------------------------------------------------------------------------------------------------
@@ -235,6 +22,15 @@ class Bucket:
 
 class Refused(Exception):
     """An error instead of a decision; its text is the code."""
+
+
+class Reservation:
+    """One charge of it: who, the take (None where a shadow limit let it pass for nothing), what was reserved."""
+
+    def __init__(self, act, expires, parts):
+        self.act, self.expires, self.parts = act, expires, parts
+        self.answer = None  # once it has ended
+        self.ended = None
 
 
 class World:
@@ -245,13 +41,16 @@ class World:
         self.limits = {}
         self.buckets = {}
         self.answers = {}  # by request id: (when, call, answer)
-        self.spent = {}  # by bucket: (time, cost), for Envelope; None once its rules have changed
+        self.spent = {}  # by bucket: takes, for Envelope; None once its rules have changed
+        self.reservations = []
+        self.names = {}  # what the case calls them
         self.install(case["limits"], 0)
 
     def install(self, entries, now):
         limits = {entry["name"]: Limit(entry) for entry in entries}
         if any(limit.rule["capacity"] < 1 or limit.rule.get("rate", 1) <= 0 for limit in limits.values()):
             raise Refused("INVALID_ARGUMENT")
+        self.expire(now)
         self.limits = limits
         for (name, key), bucket in self.buckets.items():
             if name in self.limits and bucket.rule != self.limits[name].rule_of(key):
@@ -274,41 +73,57 @@ class World:
             if most is not None and charge.get("cost", 0) > most:
                 raise Refused("INVALID_ARGUMENT")
 
-    def ask(self, call, now, whole):
-        """The answer; unless `whole`, only whether and why, since waits are dear to find by searching."""
+    def once(self, kind, call, now, answer_anew):
+        """The answer to an earlier call with the same id, or a new one."""
         self.check(call)
+        self.expire(now)
         request_id = call.get("request_id", "")
         if request_id in self.answers:
             when, asked, answer = self.answers[request_id]
             if now - when < DEDUPE_NS:
-                if asked["charges"] != call["charges"]:
+                if asked != (kind, call["charges"]):
                     raise Refused("INVALID_ARGUMENT")
                 return dict(answer, replayed=True)
-        answer = self.decide(call, now, whole or request_id)
+        answer = answer_anew()
         if request_id:
-            self.answers[request_id] = (now, call, answer)
+            self.answers[request_id] = (now, (kind, call["charges"]), answer)
         return answer
 
-    def decide(self, call, now, whole):
+    def ask(self, call, now, whole):
+        """The answer; unless `whole`, only whether and why, since waits are dear to find by searching."""
+        whole = whole or "request_id" in call
+        return self.once("ask", call, now, lambda: self.decide(call, now, whole))
+
+    def cost_of(self, charge):
+        return charge.get("cost", self.limits[charge["limit"]].default_cost)
+
+    def open(self, call, now):
+        """The buckets of a call, and what it costs each."""
         totals = {}
         for charge in call["charges"]:
-            name, key = charge["limit"], charge["key"]
-            totals[name, key] = totals.get((name, key), 0) + charge.get("cost", self.limits[name].default_cost)
+            pair = charge["limit"], charge["key"]
+            totals[pair] = totals.get(pair, 0) + self.cost_of(charge)
         found = {pair: self.buckets.get(pair) or Bucket(self.limits[pair[0]].rule_of(pair[1]), self.start, now)
                  for pair in totals}
+        return found, totals
+
+    def note(self, pair, bucket, take):
+        self.buckets[pair] = bucket
+        if self.spent.setdefault(pair, []) is not None:
+            self.spent[pair].append(take)
+
+    def decide(self, call, now, whole):
+        found, totals = self.open(call, now)
         verdicts = {pair: self.verdict(found[pair], cost, now) for pair, cost in totals.items()}
         shadowed = {pair for pair in totals if self.limits[pair[0]].shadow and verdicts[pair] != "ALLOWED"}
         causes = {verdicts[pair] for pair in totals if pair not in shadowed} - {"ALLOWED"}
         allowed = not causes
         late = [pair for pair in totals if verdicts[pair] == "QUOTA_EXCEEDED" and whole]
-        waits = {pair: found[pair].wait(now, totals[pair]) for pair in late}
+        waits = {pair: found[pair].earliest(now, totals[pair]) - max(now, found[pair].last) for pair in late}
         if allowed and not call.get("peek", False):
             for pair, cost in totals.items():
                 if pair not in shadowed and cost > 0:
-                    self.buckets[pair] = found[pair]
-                    found[pair].take(now, cost)
-                    if self.spent.setdefault(pair, []) is not None:
-                        self.spent[pair].append((found[pair].last, cost))
+                    self.note(pair, found[pair], found[pair].take(now, cost))
         if "COST_EXCEEDS_CAPACITY" in causes:
             reason = "COST_EXCEEDS_CAPACITY"
         else:
@@ -324,14 +139,14 @@ class World:
     def verdict(bucket, cost, now):
         if cost > bucket.rule["capacity"]:
             return "COST_EXCEEDS_CAPACITY"
-        return "ALLOWED" if bucket.free(now) >= cost else "QUOTA_EXCEEDED"
+        return "ALLOWED" if cost == 0 or bucket.fits(now, cost) else "QUOTA_EXCEEDED"
 
     @staticmethod
     def describe(call, found, verdicts, shadowed, waits, now):
         charges = []
         for charge in call["charges"]:
             pair = charge["limit"], charge["key"]
-            result = {"remaining": max(0, floor(found[pair].free(now))), "capacity": found[pair].rule["capacity"],
+            result = {"remaining": found[pair].remaining(now), "capacity": found[pair].rule["capacity"],
                       "reset_after": found[pair].reset(now),
                       "reason": "SHADOWED" if pair in shadowed else verdicts[pair]}
             if pair in waits and pair not in shadowed:
@@ -339,17 +154,140 @@ class World:
             charges.append(result)
         return charges
 
+    # --- Reservations -------------------------------------------------------------------------------------------------
+
+    def reserve(self, call, now):
+        def times(answer):
+            if answer["granted"]:
+                reservation = answer["reservation"]
+                answer = dict(answer, act_after=max(0, reservation.act - now),
+                              expires_after=max(0, reservation.expires - now))
+                self.names[call.get("as")] = reservation
+            return answer
+
+        return times(self.once("reserve", call, now, lambda: self.promise(call, now)))
+
+    def promise(self, call, now):
+        found, totals = self.open(call, now)
+        latest = now + length_ns(call.get("max_wait", "0s"))
+        shadow = {pair for pair in totals if self.limits[pair[0]].shadow}
+        fitting = {pair for pair in totals if totals[pair] <= found[pair].rule["capacity"]}
+        act = now
+        while True:
+            later = max([act, *(found[pair].earliest(act, totals[pair]) for pair in fitting - shadow if totals[pair])])
+            if later == act:
+                break
+            act = later
+        verdicts = {pair: self.objection(pair, found[pair], totals[pair], now, act, latest) for pair in totals}
+        causes = {verdicts[pair] for pair in totals if pair not in shadow} - {"ALLOWED"}
+        if not causes and act > latest:
+            causes = {"QUOTA_EXCEEDED"}
+            verdicts = {pair: "ALLOWED" if pair in shadow else "QUOTA_EXCEEDED" for pair in totals}
+        shadowed = {pair for pair in shadow if verdicts[pair] != "ALLOWED"}
+        waits = {pair: found[pair].earliest(now, totals[pair]) - max(now, found[pair].last) for pair in totals
+                 if verdicts[pair] == "QUOTA_EXCEEDED"}
+        answer = {"granted": not causes, "replayed": False,
+                  "reason": next((reason for reason in ("COST_EXCEEDS_CAPACITY", "QUOTA_EXCEEDED", "TOO_MUCH_DEBT",
+                                                        "TOO_MANY_HOLDS") if reason in causes),
+                                 "SHADOWED" if shadowed else "ALLOWED")}
+        if answer["reason"] == "QUOTA_EXCEEDED":
+            answer["retry_after"] = act - latest
+        if not causes:
+            expires = act + length_ns(call.get("hold_for", "10m"))
+            answer["reservation"] = self.hold(call, found, shadowed, now, act, expires)
+        answer["charges"] = self.describe(call, found, verdicts, shadowed, waits, now)
+        return answer
+
+    def objection(self, pair, bucket, cost, now, act, latest):
+        limit = self.limits[pair[0]]
+        if cost == 0:
+            return "ALLOWED"
+        if cost > bucket.rule["capacity"]:
+            return "COST_EXCEEDS_CAPACITY"
+        if act > latest and bucket.earliest(now, cost) > latest:
+            return "QUOTA_EXCEEDED"
+        if limit.shadow and not bucket.fits(act, cost):
+            return "QUOTA_EXCEEDED"
+        if act > now and bucket.owed(now) + cost > limit.debt_of(bucket.rule):
+            return "TOO_MUCH_DEBT"
+        holds = len({id(r) for r in self.reservations if r.ended is None
+                     for where, take, _ in r.parts if where == pair and take is not None})
+        return "TOO_MANY_HOLDS" if holds >= limit.max_holds else "ALLOWED"
+
+    def hold(self, call, found, shadowed, now, act, expires):
+        parts = []
+        for charge in call["charges"]:
+            pair, cost = (charge["limit"], charge["key"]), self.cost_of(charge)
+            take = None
+            if pair not in shadowed and cost > 0:
+                bucket = found[pair]
+                bucket.last = max(bucket.last, now)
+                take = bucket.add(Take(max(act, bucket.last), cost, open_until=expires))
+                self.note(pair, bucket, take)
+            parts.append((pair, take, cost))
+        self.reservations.append(Reservation(act, expires, parts))
+        return self.reservations[-1]
+
+    def end(self, name, amounts, now):
+        """Settles with `amounts`, or cancels."""
+        self.expire(now)
+        reservation = self.names.get(name)
+        if reservation is None or (reservation.ended is not None and now - reservation.ended >= DEDUPE_NS):
+            raise Refused("NOT_FOUND" if reservation or re.fullmatch("[0-9a-f]{32}", name) else "INVALID_ARGUMENT")
+        if amounts is not None and len(amounts) != len(reservation.parts):
+            raise Refused("INVALID_ARGUMENT")
+        if any(not 0 <= amount <= MAX_COST for amount in amounts or []):
+            raise Refused("INVALID_ARGUMENT")
+        if reservation.ended is not None:
+            return dict(reservation.answer, repeated=True)
+        state = "cancelled" if amounts is None else "settled"
+        return self.close(reservation, state, amounts or [0] * len(reservation.parts), now)
+
+    def close(self, reservation, state, amounts, now):
+        charges = []
+        excess = {}
+        for (pair, take, cost), amount in zip(reservation.parts, amounts):
+            over = max(0, amount - cost)
+            charges.append({"limit": pair[0], "reserved": cost, "actual": amount, "given_back": max(0, cost - amount),
+                            "overrun": over, "uncovered": 0 if take else over})
+            if take is not None:
+                take.cost, take.open_until = min(cost, amount), None
+                excess[pair] = excess.get(pair, 0) + over
+        for pair, over in excess.items():
+            bucket = self.buckets[pair]
+            bucket.last = max(bucket.last, now)
+            room = self.limits[pair[0]].debt_of(bucket.rule) - bucket.owed(now)
+            covered = min(max(room, 0), over)
+            if covered > 0:
+                bucket.take(now, covered)
+            missing = floor(over - covered)
+            for (where, take, _), charge in zip(reservation.parts, charges):
+                if where == pair and take is not None:
+                    charge["uncovered"] = min(missing, charge["overrun"])
+                    missing -= charge["uncovered"]
+        reservation.ended = now
+        reservation.answer = {"state": state, "repeated": False, "charges": charges}
+        return reservation.answer
+
+    def expire(self, now):
+        """Holds that nobody ended in time, each at its own time."""
+        due = [each for each in self.reservations if each.ended is None and each.expires <= now]
+        for reservation in sorted(due, key=lambda each: each.expires):
+            amounts = [0 if self.limits[pair[0]].gives_back else cost for pair, _, cost in reservation.parts]
+            self.close(reservation, "expired", amounts, reservation.expires)
+
     def envelope_breaches(self):
         for (name, key), spent in self.spent.items():
             rule = self.buckets[name, key].rule
             if spent is None or "rate" not in rule or rule["algorithm"] not in ("token_bucket", "gcra"):
                 continue
-            for i, (begin, _) in enumerate(spent):
+            spent = sorted((take for take in spent if take.cost > 0), key=lambda take: take.at)
+            for i, first in enumerate(spent):
                 total = 0
-                for end, cost in spent[i:]:
-                    total += cost
-                    if total > rule["capacity"] + rule["rate"] * (end - begin):
-                        yield f"Envelope: {total} admitted to {name} / {key} from {begin} ns to {end} ns"
+                for take in spent[i:]:
+                    total += take.cost
+                    if total > rule["capacity"] + rule["rate"] * (take.at - first.at):
+                        yield f"Envelope: {total} admitted to {name} / {key} from {first.at} ns to {take.at} ns"
 
 
 # --- Case files -------------------------------------------------------------------------------------------------------
@@ -362,7 +300,7 @@ def differences(want, got, path=""):
         if field == "charges":
             for i, charge in enumerate(value):
                 yield from differences(charge, got["charges"][i], f"charges[{i}].")
-        elif field in ("retry_after", "reset_after"):
+        elif field in ("retry_after", "reset_after", "act_after", "expires_after"):
             expected = None if value is None else length_ns(value)
             if got.get(field) != expected:
                 yield f"{where}: want {value}, got {got.get(field)} ns"
@@ -388,8 +326,8 @@ def run_step(world, step):
     allowed = 0
     for i in range(step.get("times", 1)):
         try:
-            answer = world.ask(step["should_allow"], at + i * every, whole)
-            allowed += answer["allowed"]
+            answer = run_action(world, step, at + i * every, whole)
+            allowed += answer.get("allowed", answer.get("granted", False))
         except Refused as refusal:
             answer = {"error": str(refusal)}
         if "error" in answer and "error" not in expect:
@@ -398,6 +336,16 @@ def run_step(world, step):
             yield from differences(expect, answer)
     if count is not None and allowed != count:
         yield f"allowed_count: want {count}, got {allowed}"
+
+
+def run_action(world, step, now, whole):
+    if "reserve" in step:
+        return world.reserve(step["reserve"], now)
+    if "settle" in step:
+        return world.end(step["settle"]["reservation"], step["settle"]["actual"], now)
+    if "cancel" in step:
+        return world.end(step["cancel"]["reservation"], None, now)
+    return world.ask(step["should_allow"], now, whole)
 
 
 def run_case(case):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Asks a real server the conformance cases that need no clock moved by hand, by `ebbgate check` over gRPC.
+"""Asks a real server the conformance cases that need no clock moved by hand, by the command line over gRPC.
 
     EBBGATE_BIN=build/dev/bin tests/conformance/through_grpc.py tests/conformance/*.json
 
 These are cases without a reload whose steps all fall at one instant, on buckets and windows slow enough that the
-seconds this takes refill nothing. One server serves them all: each case's limits get a name of their own. What counts
-down while the program runs (`retry_after`, `reset_after`) may be less than in the file by the time that has passed,
-never more. Standard library only.
+seconds this takes refill nothing, with holds that outlast it. One server serves them all: each case's limits get a name
+of their own. What counts down while the program runs (`retry_after`, `act_after` and the like) may be less than in the
+file by the time that has passed, never more. Standard library only.
 """
 
 import json
@@ -17,12 +17,15 @@ import sys
 import tempfile
 import time
 
-from reference import NS, SECOND, length_ns
+from buckets import NS, SECOND, length_ns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BIN = os.environ.get("EBBGATE_BIN", os.path.join(HERE, "..", "..", "build", "dev", "bin"))
 # A token must take longer to come back than this whole program takes.
 SLOW_NS = NS["h"]
+LONG_NS = 10 * NS["m"]
+# What counts down.
+WAITS = ("retry_after", "reset_after", "act_after", "expires_after")
 
 
 def is_slow(limit):
@@ -37,12 +40,26 @@ def is_slow(limit):
     return True
 
 
+def is_timeless(step):
+    """Whether the step means the same some seconds later."""
+    if "reload" in step or "every" in step:
+        return False
+    reserve = step.get("reserve", {})
+    if length_ns(reserve.get("hold_for", "10m")) < LONG_NS:
+        return False
+    # A wait that is too long by little is short enough soon.
+    expect = step.get("expect", {})
+    return (reserve.get("max_wait", "0s") == "0s" or expect.get("reason") != "QUOTA_EXCEEDED"
+            or length_ns(expect.get("retry_after", "0s")) >= LONG_NS)
+
+
 def needs_no_clock(case):
     steps = case["steps"]
-    return (all("should_allow" in step and "every" not in step for step in steps)
+    return (all(is_timeless(step) for step in steps)
             and len({length_ns(step.get("at", "0s")) for step in steps}) == 1
             and all(is_slow(limit) for limit in case["limits"])
-            and all(step["should_allow"]["charges"] for step in steps))  # the command line cannot ask for nothing
+            # The command line cannot ask for nothing.
+            and all(step.get("should_allow", step.get("reserve", {"charges": True}))["charges"] for step in steps))
 
 
 def seconds_to_ns(text):
@@ -85,10 +102,18 @@ class Server:
         return code
 
 
-def check_arguments(prefix, call):
-    """The command line of one call. Empty limits and keys are arguments like others."""
+def arguments(prefix, step, ids):
+    """The command line of one step. Empty limits and keys are arguments like others. `ids`: of reservations, by name."""
+    if "settle" in step or "cancel" in step:
+        command = "settle" if "settle" in step else "cancel"
+        name = step[command]["reservation"]
+        return [command, "--", ids.get(name, name), *map(str, step[command].get("actual", []))]
+    words = ["check"] if "should_allow" in step else ["reserve"]
+    call = step.get("should_allow", step.get("reserve"))
     first, *others = call["charges"]
-    words = ["check"]
+    for flag, member in (("--max-wait", "max_wait"), ("--hold-for", "hold_for")):
+        if member in call:
+            words += [flag, call[member]]
     if call.get("peek"):
         words.append("--peek")
     if "request_id" in call:
@@ -104,41 +129,60 @@ def check_arguments(prefix, call):
     return words
 
 
-def differences(want, got, elapsed_ns, path=""):
+def differences(want, got, elapsed_ns, prefix, path=""):
     for field, value in want.items():
         if field == "charges":
             for i, charge in enumerate(value):
-                yield from differences(charge, got["charges"][i], elapsed_ns, f"charges[{i}].")
-        elif field in ("retry_after", "reset_after") and value is not None and length_ns(value) > 0:
+                yield from differences(charge, got["charges"][i], elapsed_ns, prefix, f"charges[{i}].")
+        elif field == "limit":
+            if got["limit"] != prefix + value:
+                yield f"{path}limit: want {prefix}{value}, got {got['limit']}"
+        elif field == "state":
+            if got.get("state", "").lower() != value:
+                yield f"state: want {value}, got {got.get('state')}"
+        elif field in WAITS and value is not None and length_ns(value) > 0:
             left = seconds_to_ns(got.get(field))
             if left is None or not length_ns(value) - elapsed_ns <= left <= length_ns(value):
                 yield f"{path}{field}: want {value}, less {elapsed_ns / SECOND:.3f} s at most, got {got.get(field)}"
         elif field == "error":
             if value not in (got.get("error"), got.get("reason")):
                 yield f"{path}error: want {value}, got {got.get('error')}"
+        elif field in WAITS and value is not None and got.get(field) is not None:
+            if seconds_to_ns(got[field]) != 0:
+                yield f"{path}{field}: want {value}, got {got[field]}"
         elif got.get(field) != value:
             yield f"{path}{field}: want {value}, got {got.get(field)}"
 
 
+def exit_code(step, got):
+    """What the command should exit with, by what it printed."""
+    if "state" in got:
+        return 0 if got["state"] == ("SETTLED" if "settle" in step else "CANCELLED") else 1
+    return {True: 0, False: 1}.get(got.get("allowed", got.get("granted")), 2)
+
+
 def run_case(server, prefix, case):
     begun = time.monotonic_ns()
+    ids = {}
     for number, step in enumerate(case["steps"], 1):
         expect = dict(step.get("expect", {}))
         count = expect.pop("allowed_count", None)
         allowed = 0
         for _ in range(step.get("times", 1)):
-            done = server.run(*check_arguments(prefix, step["should_allow"]))
+            done = server.run(*arguments(prefix, step, ids))
             try:
                 got = json.loads(done.stdout)
             except ValueError:
                 got = {"error": done.stdout + done.stderr}
             allowed += done.returncode == 0
-            if done.returncode != {True: 0, False: 1}.get(got.get("allowed"), 2):
+            if done.returncode != exit_code(step, got):
                 yield f"step {number}: exit code {done.returncode} for {got}"
+            if got.get("granted"):
+                ids[step["reserve"].get("as")] = got["reservation_id"]
             if "error" in got and "error" not in expect:
                 yield f"step {number}: error: want none, got {got}"
                 continue
-            for line in differences(expect, got, time.monotonic_ns() - begun):
+            for line in differences(expect, got, time.monotonic_ns() - begun, prefix):
                 yield f"step {number}: {line}"
         if count is not None and allowed != count:
             yield f"step {number}: allowed_count: want {count}, got {allowed}"

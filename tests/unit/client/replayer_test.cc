@@ -182,10 +182,10 @@ TEST(CompareTest, AmountsMustAddUp) {
     CompareEnding({}, answer, [&](auto...) { ++count; });
     return count;
   };
-  EXPECT_EQ(differing({.reserved = 5, .actual = 3, .given_back = 2}), 0);
-  EXPECT_EQ(differing({.reserved = 5, .actual = 7, .overrun = 2, .uncovered = 2}), 0);
-  EXPECT_EQ(differing({.reserved = 5, .actual = 3, .given_back = 1}), 1);
-  EXPECT_EQ(differing({.reserved = 5, .actual = 7, .overrun = 2, .uncovered = 3}), 1);
+  EXPECT_EQ(differing({.limit = "L", .key = "k", .reserved = 5, .actual = 3, .given_back = 2}), 0);
+  EXPECT_EQ(differing({.limit = "L", .key = "k", .reserved = 5, .actual = 7, .overrun = 2, .uncovered = 2}), 0);
+  EXPECT_EQ(differing({.limit = "L", .key = "k", .reserved = 5, .actual = 3, .given_back = 1}), 1);
+  EXPECT_EQ(differing({.limit = "L", .key = "k", .reserved = 5, .actual = 7, .overrun = 2, .uncovered = 3}), 1);
 }
 
 // The account sees what an engine that admits everything would do.
@@ -217,7 +217,7 @@ class AccountTest : public testing::Test {
   void End(const std::string& id, HoldState state, std::int64_t actual) {
     SettleAnswer answer;
     answer.state = state;
-    answer.charges.push_back({.actual = actual});
+    answer.charges.push_back({.limit = "L", .key = "k", .actual = actual});
     account_.End(id, answer);
   }
 
