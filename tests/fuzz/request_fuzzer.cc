@@ -1,5 +1,6 @@
-// Feeds whatever libFuzzer makes up to the way of a call and of a batch: decode, decide, encode. Nothing may crash;
-// what is decoded is what the generated classes read; what is encoded they can read; and the account adds up.
+// Feeds whatever libFuzzer makes up to the way of a call, a batch, a reservation and its end: decode, decide, encode.
+// Nothing may crash; what is decoded is what the generated classes read; what is encoded they can read; and the account
+// adds up.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstddef>
@@ -69,6 +70,37 @@ class World {
     }
   }
 
+  void Reservation(const std::string& bytes) {
+    v1::ReserveRequest read;
+    const CallFault fault = reserve_.Decode(bytes);
+    Require((fault == nullptr || fault->reason == ErrorReason::kInvalidField) == read.ParseFromString(bytes));
+    if (fault != nullptr) return Check(*fault);
+    engine_.Reserve(reserve_.request(), reserve_.answer());
+    if (reserve_.answer().call.error != nullptr) return Check(*reserve_.answer().call.error);
+    v1::ReserveResponse response;
+    Require(response.ParseFromString(std::string(reserve_.Encode())));
+    Require(response.granted() == reserve_.answer().call.allowed);
+    Require(response.charges_size() == read.charges_size());
+    if (response.granted()) last_id_ = response.reservation_id();
+  }
+
+  // Settles the last reservation with the amounts of the bytes, whatever they name.
+  void End(const std::string& bytes) {
+    v1::SettleRequest read;
+    const CallFault fault = settle_.Decode(bytes);
+    Require((fault == nullptr) == read.ParseFromString(bytes));
+    if (fault != nullptr) return Check(*fault);
+    engine_.Cancel(settle_.reservation_id(), settle_.answer());
+    if (settle_.answer().error != nullptr) Check(*settle_.answer().error);
+    engine_.Settle(last_id_, settle_.actual(), settle_.answer());
+    if (settle_.answer().error != nullptr) return Check(*settle_.answer().error);
+    v1::SettleResponse response;
+    Require(response.ParseFromString(std::string(settle_.Encode())));
+    for (const v1::SettledCharge& charge : response.charges()) {
+      Require(charge.reserved() + charge.overrun() == charge.actual() + charge.given_back());
+    }
+  }
+
   void LetTimePass() {
     time_.Advance(100'000'000);
     engine_.Maintain();
@@ -79,6 +111,7 @@ class World {
     EngineOptions options;
     options.max_keys = 1000;
     options.max_request_ids = 100;
+    options.max_holds = 100;
     return options;
   }
 
@@ -92,6 +125,9 @@ class World {
   Engine engine_;
   CallCodec call_;
   BatchCodec batch_;
+  ReserveCodec reserve_;
+  SettleCodec settle_;
+  std::string last_id_;
 };
 
 }  // namespace
@@ -101,6 +137,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string bytes(data, data + size);
   world->OneCall(bytes);
   world->Batch(bytes);
+  world->Reservation(bytes);
+  world->End(bytes);
   world->LetTimePass();
   return 0;
 }

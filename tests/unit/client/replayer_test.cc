@@ -137,7 +137,7 @@ TEST(ReplayerTest, EveryExpectationOfAReservationThatIsWrongIsReported) {
            {cancel, R"({"charges": [{"given_back": 4}]})", R"({"charges": [{"given_back": 3}]})",
             "charges[0].given_back"},
            {cancel, R"({"charges": [{"reserved": 4}]})", R"({"charges": [{"reserved": 3}]})", "charges[0].reserved"},
-           {R"("cancel": {"reservation": "nobody's"})", R"({"error": "UNKNOWN_RESERVATION"})",
+           {R"("cancel": {"reservation": "00000000000000000000000000000000"})", R"({"error": "UNKNOWN_RESERVATION"})",
             R"({"error": "INTERNAL"})", "error"}}) {
     const auto replay = [&](const char* expect) {
       return ReplayText(kBucket, absl::StrCat(kReserve, ", {", expected.step, R"(, "expect": )", expect, "}"));

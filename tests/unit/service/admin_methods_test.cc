@@ -94,6 +94,28 @@ TEST_F(AdminTest, InspectOfAKeyNeverChargedIsAFullBucket) {
   EXPECT_FALSE(response.has_last_change_age());
 }
 
+TEST_F(AdminTest, InspectShowsHoldsDebtAndIds) {
+  const ChargeRequest charge = {.limit = "tenant", .key = "acme", .cost = 100};
+  ReserveAnswer answer;
+  engine_.Reserve({.call = {.charges = {&charge, 1}, .request_id = "r-1"}}, answer);
+  const ChargeRequest small = {.limit = "tenant", .key = "acme", .cost = 2};
+  engine_.Reserve({.call = {.charges = {&small, 1}, .request_id = ""}, .max_wait_ns = 3 * kHour}, answer);
+  v1::InspectKeyRequest request;
+  request.set_limit("tenant");
+  request.set_key("acme");
+  v1::InspectKeyResponse response;
+  ASSERT_TRUE(Call(&v1::Admin::Stub::InspectKey, request, response).ok());
+  EXPECT_EQ(response.debt_microtokens(), 2'000'000);
+  EXPECT_EQ(response.open_holds(), 2u);
+  ASSERT_EQ(response.holds_size(), 2);
+  EXPECT_EQ(response.holds(0).cost(), 100);
+  EXPECT_FALSE(response.holds(0).has_act_after());
+  EXPECT_EQ(TimeUtil::DurationToSeconds(response.holds(0).expires_after()), 600);
+  EXPECT_EQ(response.holds(1).cost(), 2);
+  EXPECT_EQ(TimeUtil::DurationToSeconds(response.holds(1).act_after()), 7200);
+  EXPECT_EQ(response.request_ids(), 1u);
+}
+
 TEST_F(AdminTest, InspectErrors) {
   v1::InspectKeyRequest request;
   request.set_limit("nobody");
