@@ -150,10 +150,10 @@ TEST(SettleCodec, CarriesAmountsHoweverTheyArePacked) {
   const std::string packed = request.SerializeAsString();
   ASSERT_EQ(codec.Decode(packed), nullptr);
   EXPECT_EQ(codec.reservation_id(), "abc");
-  EXPECT_EQ(codec.actual(), absl::MakeConstSpan({std::int64_t{37}, std::int64_t{0}, std::int64_t{-1}, kInt64Max}));
+  EXPECT_EQ(codec.actual(), absl::Span<const std::int64_t>({37, 0, -1, kInt64Max}));
   const std::string apart("\x10\x25\x12\x02\x01\x02\x10\x00", 8);
   ASSERT_EQ(codec.Decode(apart), nullptr);
-  EXPECT_EQ(codec.actual(), absl::MakeConstSpan<std::int64_t>({37, 1, 2, 0}));
+  EXPECT_EQ(codec.actual(), absl::Span<const std::int64_t>({37, 1, 2, 0}));
   EXPECT_EQ(codec.reservation_id(), "");
 }
 
