@@ -293,7 +293,7 @@ class Bucket:
 
     def reset(self, now):
         now = max(now, self.last)
-        over = max([now, *(take.at for take in self.takes)])
+        over = max([now, *(take.at for take in self.takes if isinstance(take, Take) and take.cost > 0)])
         if self.rule["algorithm"] == "fixed_window":
             return window_of(self.rule, self.start + over)[1] - self.start - now
         return over + self.wait(over, self.rule["capacity"]) - now

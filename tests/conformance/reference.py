@@ -12,9 +12,10 @@ Exit code: 0 all as expected, 1 something differs. Standard library only.
 import json
 import re
 import sys
+from fractions import Fraction
 from math import floor
 
-from buckets import DEDUPE_NS, MAX_COST, NS, SECOND, Bucket, Limit, Take, length_ns, wall_ns
+from buckets import DEDUPE_NS, MAX_COST, MICRO, NS, SECOND, Bucket, Limit, Take, length_ns, wall_ns
 
 
 # --- Calls ------------------------------------------------------------------------------------------------------------
@@ -132,7 +133,9 @@ class World:
         if whole:
             answer["charges"] = self.describe(call, found, verdicts, shadowed, waits, now)
         if whole and reason == "QUOTA_EXCEEDED":
-            answer["retry_after"] = max(wait for pair, wait in waits.items() if pair not in shadowed)
+            hindering = {pair: found[pair] for pair in totals if totals[pair] > 0 and not self.limits[pair[0]].shadow}
+            late = max([now, *(bucket.last for bucket in hindering.values())])
+            answer["retry_after"] = self.together(hindering, totals, late) - late
         return answer
 
     @staticmethod
@@ -172,12 +175,7 @@ class World:
         latest = now + length_ns(call.get("max_wait", "0s"))
         shadow = {pair for pair in totals if self.limits[pair[0]].shadow}
         fitting = {pair for pair in totals if totals[pair] <= found[pair].rule["capacity"]}
-        act = now
-        while True:
-            later = max([act, *(found[pair].earliest(act, totals[pair]) for pair in fitting - shadow if totals[pair])])
-            if later == act:
-                break
-            act = later
+        act = self.together({pair: found[pair] for pair in fitting - shadow if totals[pair] > 0}, totals, now)
         verdicts = {pair: self.objection(pair, found[pair], totals[pair], now, act, latest) for pair in totals}
         causes = {verdicts[pair] for pair in totals if pair not in shadow} - {"ALLOWED"}
         if not causes and act > latest:
@@ -198,6 +196,16 @@ class World:
         answer["charges"] = self.describe(call, found, verdicts, shadowed, waits, now)
         return answer
 
+    @staticmethod
+    def together(found, totals, now):
+        """The first time that suits all of these buckets."""
+        at = now
+        while True:
+            later = max([at, *(bucket.earliest(at, totals[pair]) for pair, bucket in found.items())])
+            if later == at:
+                return at
+            at = later
+
     def objection(self, pair, bucket, cost, now, act, latest):
         limit = self.limits[pair[0]]
         if cost == 0:
@@ -210,8 +218,9 @@ class World:
             return "QUOTA_EXCEEDED"
         if act > now and bucket.owed(now) + cost > limit.debt_of(bucket.rule):
             return "TOO_MUCH_DEBT"
-        holds = len({id(r) for r in self.reservations if r.ended is None
-                     for where, take, _ in r.parts if where == pair and take is not None})
+        # What was settled before its turn still has its turn to come.
+        holds = len({id(r) for r in self.reservations for where, take, _ in r.parts
+                     if where == pair and take is not None and (r.ended is None or take.cost > 0 and take.at > now)})
         return "TOO_MANY_HOLDS" if holds >= limit.max_holds else "ALLOWED"
 
     def hold(self, call, found, shadowed, now, act, expires):
@@ -244,20 +253,24 @@ class World:
         return self.close(reservation, state, amounts or [0] * len(reservation.parts), now)
 
     def close(self, reservation, state, amounts, now):
-        charges = []
-        excess = {}
+        charges, spent = [], {}
         for (pair, take, cost), amount in zip(reservation.parts, amounts):
             over = max(0, amount - cost)
             charges.append({"limit": pair[0], "reserved": cost, "actual": amount, "given_back": max(0, cost - amount),
                             "overrun": over, "uncovered": 0 if take else over})
             if take is not None:
-                take.cost, take.open_until = min(cost, amount), None
-                excess[pair] = excess.get(pair, 0) + over
-        for pair, over in excess.items():
+                spent[pair] = spent.get(pair, 0) + amount
+        # Several charges of one bucket are one amount.
+        for pair, amount in spent.items():
+            for where, take, cost in reservation.parts:
+                if where == pair and take is not None:
+                    take.cost, take.open_until = min(cost, amount), None
+                    amount -= take.cost
+            over = amount
             bucket = self.buckets[pair]
             bucket.last = max(bucket.last, now)
             room = self.limits[pair[0]].debt_of(bucket.rule) - bucket.owed(now)
-            covered = min(max(room, 0), over)
+            covered = min(max(Fraction(floor(room * MICRO), MICRO), 0), over)
             if covered > 0:
                 bucket.take(now, covered)
             missing = floor(over - covered)

@@ -103,7 +103,7 @@ class Server:
 
 
 def arguments(prefix, step, ids):
-    """The command line of one step. Empty limits and keys are arguments like others. `ids`: of reservations, by name."""
+    """The command line of one step. Empty limits and keys are arguments like others. `ids`: reservations by name."""
     if "settle" in step or "cancel" in step:
         command = "settle" if "settle" in step else "cancel"
         name = step[command]["reservation"]

@@ -1,5 +1,5 @@
-"""Work whose price is known afterwards, with a real server and the command line: reserved, waited for, settled, cancelled,
-expired. Buckets refill by the hour, so that nothing depends on how fast this runs.
+"""Work whose price is known afterwards, with a real server and the command line: reserved, waited for, settled,
+cancelled, expired. Buckets refill by the hour, so that nothing depends on how fast this runs.
 """
 
 import json

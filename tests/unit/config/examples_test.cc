@@ -21,6 +21,17 @@ TEST(Examples, LimitsAreValidAndShowEveryAlgorithm) {
   EXPECT_EQ(algorithms.size(), 5u);
 }
 
+TEST(Examples, LimitsShowWhatReservationsMayDo) {
+  const absl::StatusOr<std::vector<Limit>> limits = LoadLimits(kExamples + "limits.yaml");
+  ASSERT_TRUE(limits.ok()) << limits.status();
+  bool paced = false, bounded = false;
+  for (const Limit& limit : *limits) {
+    paced |= limit.parameters.pace;
+    bounded |= limit.max_debt.has_value() && limit.max_holds != kDefaultMaxHoldsPerKey;
+  }
+  EXPECT_TRUE(paced && bounded);
+}
+
 TEST(Examples, LimitsHoldWhatTheReadmeTries) {
   const absl::StatusOr<std::vector<Limit>> limits = LoadLimits(kExamples + "limits.yaml");
   ASSERT_TRUE(limits.ok()) << limits.status();

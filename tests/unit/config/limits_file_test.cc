@@ -76,10 +76,10 @@ TEST(LimitsFile, ReadsEveryOtherField) {
 }
 
 TEST(LimitsFile, ReadsWhatReservationsMayDo) {
-  const Limit limit = MustParse(Bucket("  on_hold_expiry: give_back\n  max_debt: 0\n  max_holds: 10000\n"))[0];
+  const Limit limit = MustParse(Bucket("  on_hold_expiry: give_back\n  max_debt: 0\n  max_holds: 7\n"))[0];
   EXPECT_EQ(limit.on_hold_expiry, OnHoldExpiry::kGiveBack);
   EXPECT_EQ(limit.max_debt, 0);
-  EXPECT_EQ(limit.max_holds, 10'000);
+  EXPECT_EQ(limit.max_holds, 7);
   EXPECT_EQ(MustParse(Bucket("  on_hold_expiry: spend\n"))[0].on_hold_expiry, OnHoldExpiry::kSpend);
   EXPECT_EQ(MustParse(Bucket("  max_debt: 9223372036850\n"))[0].max_debt, kMaxCostTokens - 4);
 }
@@ -462,7 +462,8 @@ TEST(LimitsFile, RefusesBadBoundsOfReservations) {
       {Bucket("  max_debt: 9223372036850\n  overrides: [{key: a, capacity: 5}]\n"),
        "f.yaml:5: limits[0].max_debt: must be at most 9223372036849: with the capacity 5"},
       {Bucket("  max_holds: 0\n"), "f.yaml:5: limits[0].max_holds: must be at least 1"},
-      {Bucket("  max_holds: 10001\n"), "f.yaml:5: limits[0].max_holds: must be at most 10000"},
+      {Bucket(absl::StrCat("  max_holds: ", kMaxHoldsPerKey + 1, "\n")),
+       "f.yaml:5: limits[0].max_holds: must be at most "},
       {Bucket("  pace: slow\n"), "f.yaml:5: limits[0].pace: must be true or false"},
       {"limits:\n- name: L\n  algorithm: exact_window\n  count: 1\n  window: 1s\n  pace: true\n",
        "f.yaml:6: limits[0].pace: does not belong to algorithm exact_window (hint: "},

@@ -99,7 +99,7 @@ TEST_F(AdminTest, InspectShowsHoldsDebtAndIds) {
   ReserveAnswer answer;
   engine_.Reserve({.call = {.charges = {&charge, 1}, .request_id = "r-1"}}, answer);
   const ChargeRequest small = {.limit = "tenant", .key = "acme", .cost = 2};
-  engine_.Reserve({.call = {.charges = {&small, 1}, .request_id = ""}, .max_wait_ns = 3 * kHour}, answer);
+  engine_.Reserve({.call = {.charges = {&small, 1}, .request_id = ""}, .max_wait_ns = 3 * testing::kHour}, answer);
   v1::InspectKeyRequest request;
   request.set_limit("tenant");
   request.set_key("acme");

@@ -2,6 +2,7 @@
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/time_util.h>
 
+#include <limits>
 #include <random>
 #include <string>
 
@@ -60,11 +61,12 @@ struct Length {
 
 TEST(ReserveCodec, TimesBeyond64BitsStayBeyondAllBounds) {
   ReserveCodec codec;
-  for (const Length& length : {Length{0, 0, 0},
-                               {0, -1, -1},
-                               {-1, -999'999'999, -1'999'999'999},
-                               {kInt64Max, 999'999'999, kInt64Max},
-                               {kInt64Min, -1, kInt64Min}}) {
+  for (const Length& length :
+       {Length{0, 0, 0},
+        {0, -1, -1},
+        {-1, -999'999'999, -1'999'999'999},
+        {kInt64Max, 999'999'999, kInt64Max},
+        {std::numeric_limits<std::int64_t>::min(), -1, std::numeric_limits<std::int64_t>::min()}}) {
     v1::ReserveRequest request = OneCharge();
     for (google::protobuf::Duration* field : {request.mutable_max_wait(), request.mutable_hold_for()}) {
       field->set_seconds(length.seconds);
