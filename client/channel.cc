@@ -1,5 +1,6 @@
 #include "client/channel.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -75,6 +76,8 @@ absl::Status FromGrpc(const grpc::Status& status) {
 }
 
 void SetTimeout(grpc::ClientContext& context, absl::Duration timeout) {
+  // Beyond a year it could as well be for ever, which would not fit the clock.
+  timeout = std::min(timeout, absl::Hours(366 * 24));
   context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(timeout));
 }
 

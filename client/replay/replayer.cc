@@ -48,6 +48,7 @@ class Replayer {
  private:
   static std::vector<ChargeRequest> Charges(const std::vector<CaseCharge>& asked) {
     std::vector<ChargeRequest> charges;
+    charges.reserve(asked.size());
     for (const CaseCharge& charge : asked) charges.push_back({charge.limit, charge.key, charge.cost});
     return charges;
   }
