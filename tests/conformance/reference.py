@@ -212,8 +212,8 @@ class World:
             return "ALLOWED"
         if cost > bucket.rule["capacity"]:
             return "COST_EXCEEDS_CAPACITY"
-        if act > latest and bucket.earliest(now, cost) > latest:
-            return "QUOTA_EXCEEDED"
+        if act > latest:  # the call as a whole comes too late, perhaps on account of others
+            return "QUOTA_EXCEEDED" if bucket.earliest(now, cost) > latest else "ALLOWED"
         if limit.shadow and not bucket.fits(act, cost):
             return "QUOTA_EXCEEDED"
         if act > now and bucket.owed(now) + cost > limit.debt_of(bucket.rule):
