@@ -59,7 +59,7 @@ struct ServerOptions {
 
   EngineOptions engine;
 
-  int threads = 1;                                              // completion queues and the threads that serve them
+  int threads = 2;                                              // completion queues and the threads that serve them
   std::int64_t max_calls_in_flight = kDefaultMaxCallsInFlight;  // beyond: UNAVAILABLE at once
   std::int64_t max_connection_age_ns = 10 * 60 * kNsPerSecond;  // TCP only; 0: for ever
 

@@ -235,8 +235,8 @@ constexpr Setting kSettings[] = {
      "Reservations' charges open at once, of all keys together; beyond, Reserve is refused with UNAVAILABLE.", false,
      EBBGATE_SETTING(SetNumber, GetNumber, engine.max_holds, 1, kMaxHolds)},
 
-    {"threads", "Load", "N", "Threads that serve calls. Absent: one for every two cores.", false,
-     EBBGATE_SETTING(SetNumber, GetNumber, threads, 1, kMaxThreads)},
+    {"threads", "Load", "N", "Threads that serve calls. Absent: one for every two cores, and two at least.", false,
+     EBBGATE_SETTING(SetNumber, GetNumber, threads, kMinThreads, kMaxThreads)},
     {"max-calls-in-flight", "Load", "N", "Calls served at once; beyond, UNAVAILABLE.", false,
      EBBGATE_SETTING(SetNumber, GetNumber, max_calls_in_flight, 1, kMaxCallsInFlight)},
     {"max-connection-age", "Load", "TIME",
@@ -281,7 +281,7 @@ ServerOptions DefaultServerOptions() {
   // Threads of gRPC share one set of sockets and hand calls over to each other, so the second one costs a third more
   // processor time a call and adds little; those who call often need the other cores.
   const std::int64_t cores = std::thread::hardware_concurrency();
-  options.threads = static_cast<int>(std::clamp<std::int64_t>(cores / 2, 1, kMaxThreads));
+  options.threads = static_cast<int>(std::clamp<std::int64_t>(cores / 2, kMinThreads, kMaxThreads));
   return options;
 }
 

@@ -121,6 +121,9 @@ inline constexpr std::int64_t kWallStepToleranceNs = 50'000'000;
 
 // Addresses for calls; one for each network and a socket or two are plenty.
 inline constexpr std::size_t kMaxListeners = 16;
+// One thread reads while the other serves: a single one would read all that a client sends before it serves any of it,
+// and keep a dozen KiB for every stream that was opened and reset (CVE-2023-44487).
+inline constexpr std::int64_t kMinThreads = 2;
 // Threads that serve calls; beyond the cores they only wait for each other.
 inline constexpr std::int64_t kMaxThreads = 256;
 // Calls in flight unless configured otherwise (some 10 KiB each, so 100 MB at worst), and the most that may be.

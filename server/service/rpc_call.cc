@@ -52,11 +52,7 @@ class StreamCall final : public RpcCall {
  protected:
   void Begin() override {
     began_ns_ = method_.max_stream_age_ns > 0 ? SystemTime().MonotonicNs() : 0;
-    Batch batch;
-    batch.SendHeaders();
-    headers_sent_ = true;
-    batch.ReceiveMessage(*this);
-    batch.Start(*this, Event::kStep);
+    Step(true);
   }
 
   void Step(bool ok) override {
@@ -72,6 +68,8 @@ class StreamCall final : public RpcCall {
                     response, true);
     }
     Batch batch;
+    if (!headers_sent_) batch.SendHeaders();
+    headers_sent_ = true;
     batch.SendMessage(response);
     batch.ReceiveMessage(*this);
     batch.Start(*this, Event::kStep);
@@ -161,13 +159,13 @@ class FeedCall final : public RpcCall {
   std::atomic<bool> wake_due_{false};
 };
 
-// A call to a method that does not exist.
+// A call to a method that does not exist: it ends when it arrives.
 class UnknownCall final : public RpcCall {
  public:
   using RpcCall::RpcCall;
 
  protected:
-  void Begin() override { Finish(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "no such method here")); }
+  void Begin() override {}
 };
 
 }  // namespace
@@ -218,9 +216,8 @@ void RpcCall::Post() {
   if (method_.registered == nullptr) {
     grpc_server_request_call(method_.server, &call_, &details_, &request_metadata_, cq, cq, tag);
   } else {
-    grpc_byte_buffer** message = method_.shape == CallShape::kStream ? nullptr : &message_;
     grpc_server_request_registered_call(method_.server, method_.registered, &call_, &deadline_, &request_metadata_,
-                                        message, cq, cq, tag);
+                                        &message_, cq, cq, tag);
   }
 }
 
@@ -262,8 +259,21 @@ void RpcCall::Arrived(bool ok) {
     return Finish(Refusal(ErrorReason::kOverloaded, "too many calls are in flight"));
   }
   if (method_.shape != CallShape::kUnary) method_.Opened(*this);
+  // A call arrives with its first message. Where there is none, the caller has nearly always reset the call already:
+  // whoever does so by the thousand (CVE-2023-44487) must cost less to serve than to read, or what was read piles up.
+  if (method_.registered == nullptr) return Abandon(grpc::StatusCode::UNIMPLEMENTED, "no such method here");
+  if (!has_message()) {
+    method_.queue.counters().CountError(ErrorReason::kMalformed);
+    return Abandon(grpc::StatusCode::INVALID_ARGUMENT, "the call carries no message");
+  }
   Begin();
   if (method_.closing) Close();
+}
+
+// Ends a call without waiting for anything: the status goes out if there is still somebody to read it.
+void RpcCall::Abandon(grpc::StatusCode code, const char* message) {
+  code_ = code;
+  grpc_call_cancel_with_status(call_, static_cast<grpc_status_code>(code), message, nullptr);
 }
 
 void RpcCall::Recycle() {
@@ -298,10 +308,6 @@ grpc::Status RpcCall::CheckTime() const {
 }
 
 grpc::Status RpcCall::HandleMessage(absl::string_view& response) {
-  if (!has_message()) {
-    method_.queue.counters().CountError(ErrorReason::kMalformed);
-    return Refusal(ErrorReason::kMalformed, "the call carries no message");
-  }
   grpc::Status status = method_.handler->Handle(method_.queue.Flatten(message_), response);
   if (method_.shape != CallShape::kFeed) DropMessage();
   return status;

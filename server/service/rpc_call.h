@@ -100,6 +100,7 @@ class RpcCall {
 
  private:
   void Arrived(bool ok);
+  void Abandon(grpc::StatusCode code, const char* message);
   void Recycle();
   void DropMessage();
   void DropStatus();

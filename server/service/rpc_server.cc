@@ -127,10 +127,8 @@ class RpcServer::Impl {
     if (absl::Status status = Listen(options); !status.ok()) return status;
     for (CoreServer& core : servers_) {
       for (std::size_t m = 0; m < methods.size(); ++m) {
-        const auto payload =
-            methods[m].shape == CallShape::kStream ? GRPC_SRM_PAYLOAD_NONE : GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER;
-        void* const registered =
-            grpc_server_register_method(core.server.get(), methods[m].path.c_str(), nullptr, payload, 0);
+        void* const registered = grpc_server_register_method(core.server.get(), methods[m].path.c_str(), nullptr,
+                                                             GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER, 0);
         std::size_t q = 0;
         for (RpcQueue& queue : queues_) {
           queue.AddMethod(core.server.get(), registered, methods[m], handlers[q++][m], core.max_connection_age_ns);

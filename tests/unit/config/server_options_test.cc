@@ -255,7 +255,7 @@ TEST(ServerOptions, SaysWhatIsWrongWithFlags) {
       {{"--limits", "a\nb"}, "--limits: \"a\\nb\" holds a control character"},
       {{"--limits", "a\xFF"}, "--limits: is not valid UTF-8"},
       {{"--limits", "x", "--limits", "y"}, "--limits: is given more than once"},
-      {{"--limits", "x", "--threads", "0"}, "--threads: \"0\" must be from 1 to 256"},
+      {{"--limits", "x", "--threads", "1"}, "--threads: \"1\" must be from 2 to 256"},
       {{"--limits", "x", "--threads", "many"}, "--threads: \"many\" must be a whole number"},
       {{"--limits", "x", "--max-keys", "1e6"}, "--max-keys: \"1e6\" must be a whole number"},
       {{"--limits", "x", "--max-holds", "0"}, "--max-holds: \"0\" must be from 1 to 100000000"},
