@@ -22,7 +22,8 @@ build_packages=(
   libspdlog-dev prometheus-cpp-dev libyaml-cpp-dev libcli11-dev libxxhash-dev libsodium-dev libcpp-httplib-dev
   tzdata ca-certificates
 )
-# clang for the thread-safety build, the fuzzers, the format and the lint; prometheus for promtool.
+# clang for the thread-safety build, the fuzzers, the format and the lint; prometheus for promtool, and for
+# itself: a test lets it watch a server.
 test_packages=(
   libgtest-dev libgmock-dev librapidcheck-dev libgmp-dev libbenchmark-dev
   clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev ccache

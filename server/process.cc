@@ -13,8 +13,11 @@
 #include "absl/strings/str_join.h"
 #include "server/config/limits_file.h"
 #include "server/config/limits_watcher.h"
+#include "server/drift/drift_detector.h"
+#include "server/drift_upkeep.h"
 #include "server/engine/engine.h"
 #include "server/service/admin_methods.h"
+#include "server/service/drift_methods.h"
 #include "server/service/health_methods.h"
 #include "server/service/ops_server.h"
 #include "server/service/rate_limiter_methods.h"
@@ -34,7 +37,7 @@ constexpr char kRateLimiterService[] = "ebbgate.v1.RateLimiter";
 constexpr char kAdminService[] = "ebbgate.v1.Admin";
 constexpr char kHealthService[] = "grpc.health.v1.Health";
 
-// Forgets full buckets and old request ids, and watches the wall clock.
+// Forgets full buckets and old request ids, watches the wall clock, and judges drift.
 constexpr std::chrono::milliseconds kMaintainEvery(100);
 // An operator or two; the port is loopback unless told otherwise.
 constexpr std::int64_t kMaxAdminCallsInFlight = 100;
@@ -50,6 +53,31 @@ Methods MethodsOfPort(Methods methods, const std::string& service, const Readine
   Append(HealthMethods(readiness, {service}), methods);
   if (reflection) Append(ReflectionMethods({service, kHealthService}), methods);
   return methods;
+}
+
+// The port for calls.
+absl::StatusOr<std::unique_ptr<RpcServer>> StartCalls(const ServerOptions& options, Methods methods,
+                                                      const Readiness& readiness, ServiceCounters& counters) {
+  return RpcServer::Start({.listen = options.listen,
+                           .tls = options.tls,
+                           .threads = options.threads,
+                           .max_calls_in_flight = options.max_calls_in_flight,
+                           .max_connection_age_ns = options.max_connection_age_ns},
+                          MethodsOfPort(std::move(methods), kRateLimiterService, readiness, options.reflection_on()),
+                          counters);
+}
+
+absl::StatusOr<std::unique_ptr<RpcServer>> StartAdmin(const ServerOptions& options, Methods methods,
+                                                      const Readiness& readiness, RpcServer& calls,
+                                                      ServiceCounters& counters) {
+  const bool reflection = options.reflection.value_or(options.admin_listen.is_local());
+  return RpcServer::Start({.listen = {options.admin_listen},
+                           .tls = options.tls,
+                           .threads = 1,
+                           .max_calls_in_flight = kMaxAdminCallsInFlight,
+                           .max_connection_age_ns = options.max_connection_age_ns,
+                           .sockets_of = &calls},
+                          MethodsOfPort(std::move(methods), kAdminService, readiness, reflection), counters);
 }
 
 int Fail(const absl::Status& status, EventLog& log) {
@@ -136,14 +164,23 @@ int RunServer(const ServerOptions& options, const Signals& signals) {
   const TimeSource& time = SystemTime();
 
   Engine engine(options.engine, time);
+  DriftDetector drift;
   absl::StatusOr<std::unique_ptr<LimitsWatcher>> watcher = LimitsWatcher::Start(
-      options.limits, [&engine](std::vector<Limit> limits) { return engine.InstallLimits(std::move(limits)); },
+      options.limits,
+      [&](std::vector<Limit> limits) {
+        drift.Watch(limits, time.WallNs());
+        return engine.InstallLimits(std::move(limits));
+      },
       [&](const ReloadEvent& event) { LogReload(event, options.limits, log); });
   if (!watcher.ok()) {
     Fail(watcher.status(), log);
     return kExitBadOptions;
   }
-  const Ticker maintenance(kMaintainEvery, [&engine] { engine.Maintain(); });
+  DriftUpkeep drift_upkeep(engine, time, drift, log);
+  const Ticker maintenance(kMaintainEvery, [&] {
+    engine.Maintain();
+    drift_upkeep.Tick();
+  });
 
   LatencyRecorder latency;
   ServiceCounters counters;
@@ -152,33 +189,24 @@ int RunServer(const ServerOptions& options, const Signals& signals) {
                          .latency = latency,
                          .service = counters,
                          .reload_status = [&watcher] { return (*watcher)->Status(); },
+                         .drift = drift,
                          .build = {EBBGATE_VERSION}});
   Readiness readiness({kStarting});
 
-  const auto ops = OpsServer::Start(options.ops_listen, options.json_twin_on(),
-                                    {engine, readiness, metrics, latency, counters, log, time});
+  const auto ops = OpsServer::Start(
+      options.ops_listen, options.json_twin_on(),
+      {engine, readiness, metrics, latency, counters, log, time, [&drift] { return DriftLines(drift); }});
   if (!ops.ok()) return Fail(ops.status(), log);
 
-  const auto calls = RpcServer::Start({.listen = options.listen,
-                                       .tls = options.tls,
-                                       .threads = options.threads,
-                                       .max_calls_in_flight = options.max_calls_in_flight,
-                                       .max_connection_age_ns = options.max_connection_age_ns},
-                                      MethodsOfPort(RateLimiterMethods({engine, latency, counters, time}),
-                                                    kRateLimiterService, readiness, options.reflection_on()),
-                                      counters);
+  const DriftParts drift_parts{drift, counters, time};
+  Methods call_methods = RateLimiterMethods({engine, latency, counters, time});
+  Append(ReportMethods(drift_parts), call_methods);
+  const auto calls = StartCalls(options, std::move(call_methods), readiness, counters);
   if (!calls.ok()) return Fail(calls.status(), log);
 
-  const auto admin = RpcServer::Start(
-      {.listen = {options.admin_listen},
-       .tls = options.tls,
-       .threads = 1,
-       .max_calls_in_flight = kMaxAdminCallsInFlight,
-       .max_connection_age_ns = options.max_connection_age_ns,
-       .sockets_of = calls->get()},
-      MethodsOfPort(AdminMethods({engine, [&watcher] { return (*watcher)->ReloadNow(); }, counters, log}),
-                    kAdminService, readiness, options.reflection.value_or(options.admin_listen.is_local())),
-      counters);
+  Methods admin_methods = AdminMethods({engine, [&watcher] { return (*watcher)->ReloadNow(); }, counters, log});
+  Append(DriftAdminMethods(drift_parts), admin_methods);
+  const auto admin = StartAdmin(options, std::move(admin_methods), readiness, **calls, counters);
   if (!admin.ok()) return Fail(admin.status(), log);
 
   const Readiness::ListenerId listener = readiness.AddListener([&] {

@@ -18,18 +18,19 @@ constexpr char kExamples[] =
     "  ebbgate check api-user alice --and api-all total  only if both limits allow it\n"
     "  ebbgate reserve reports team-7 --cost 50          tokens for work whose price is known only afterwards\n"
     "  ebbgate inspect api-user alice                    what is known of alice's bucket\n"
+    "  ebbgate drift                                     does what is received agree with what was admitted?\n"
     "  ebbgate lint limits.yaml                          is this file right?\n"
     "  ebbgate load --limit api-user --duration 5s       how fast is the server?\n"
     "\n"
     "Flags may stand before or after the command. 'ebbgate COMMAND --help' tells more.\n"
-    "Exit code: 0 yes, 1 no (denied, not ready, something differs), 2 an error.\n";
+    "Exit code: 0 yes, 1 no (denied, not ready, something differs or drifts), 2 an error.\n";
 
 void AddGlobalFlags(CLI::App& app, GlobalFlags& flags) {
   app.add_option("--server", flags.server, "Where calls go: host:port or unix:/path")
       ->envname("EBBGATE_SERVER")
       ->type_name("ADDR")
       ->capture_default_str();
-  app.add_option("--admin", flags.admin, "Where inspect, reset, limits and reload go")
+  app.add_option("--admin", flags.admin, "Where inspect, reset, limits, reload and drift go")
       ->envname("EBBGATE_ADMIN")
       ->type_name("ADDR")
       ->capture_default_str();
@@ -78,7 +79,7 @@ int RunCommandLine(const std::vector<std::string>& args, std::ostream& out, std:
   app.require_subcommand(1);
   AddGlobalFlags(app, session.flags);
   for (const auto add : {AddCheck, AddReserve, AddSettle, AddCancel, AddInspect, AddReset, AddLimits, AddReload,
-                         AddLint, AddReplay, AddLoad, AddHealth}) {
+                         AddDrift, AddReport, AddLint, AddReplay, AddLoad, AddHealth}) {
     add(app, session);
   }
   absl::StatusOr<SplitArguments> split = SplitCharges(args);

@@ -47,6 +47,7 @@ struct Session {
 
 void AddCancel(CLI::App& app, Session& session);
 void AddCheck(CLI::App& app, Session& session);
+void AddDrift(CLI::App& app, Session& session);
 void AddHealth(CLI::App& app, Session& session);
 void AddInspect(CLI::App& app, Session& session);
 void AddLimits(CLI::App& app, Session& session);
@@ -54,6 +55,7 @@ void AddLint(CLI::App& app, Session& session);
 void AddLoad(CLI::App& app, Session& session);
 void AddReplay(CLI::App& app, Session& session);
 void AddReload(CLI::App& app, Session& session);
+void AddReport(CLI::App& app, Session& session);
 void AddReserve(CLI::App& app, Session& session);
 void AddReset(CLI::App& app, Session& session);
 void AddSettle(CLI::App& app, Session& session);

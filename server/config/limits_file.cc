@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/config/drift_settings.h"
 #include "server/config/faults.h"
 #include "server/config/files.h"
 #include "server/config/text.h"
@@ -23,7 +24,7 @@ namespace {
 constexpr absl::string_view kLimitKeys[] = {"name",     "algorithm",    "capacity", "refill",         "count",
                                             "window",   "time_zone",    "at_most",  "pace",           "overrides",
                                             "shadow",   "default_cost", "max_cost", "on_unavailable", "on_hold_expiry",
-                                            "max_debt", "max_holds",    "metadata"};
+                                            "max_debt", "max_holds",    "drift",    "metadata"};
 constexpr absl::string_view kOverrideKeys[] = {"key", "capacity", "refill", "count", "window", "at_most", "pace"};
 constexpr absl::string_view kRefillKeys[] = {"tokens", "per"};
 constexpr absl::string_view kAtMostKeys[] = {"count", "per", "burst"};
@@ -379,6 +380,7 @@ Limit ReadLimit(const YamlFields& fields, Seen& seen) {
   ReadCosts(fields, limit);
   ReadAdvice(fields, limit);
   ReadHolds(fields, limit);
+  ReadDriftSettings(fields, limit.drift);
   ReadMetadata(fields, limit);
   limit.shadow = fields.Switch("shadow").value_or(false);
   return limit;

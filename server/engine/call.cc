@@ -28,6 +28,8 @@ absl::string_view ErrorReasonName(ErrorReason reason) {
       return "REQUEST_IDS_FULL";
     case ErrorReason::kHoldsFull:
       return "HOLDS_FULL";
+    case ErrorReason::kReportersFull:
+      return "REPORTERS_FULL";
     case ErrorReason::kOverloaded:
       return "OVERLOADED";
     case ErrorReason::kDraining:
@@ -53,6 +55,7 @@ absl::StatusCode CallError::code() const {
     case ErrorReason::kStoreFull:
     case ErrorReason::kRequestIdsFull:
     case ErrorReason::kHoldsFull:
+    case ErrorReason::kReportersFull:
     case ErrorReason::kOverloaded:
     case ErrorReason::kDraining:
       return absl::StatusCode::kUnavailable;

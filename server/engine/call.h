@@ -69,6 +69,7 @@ enum class ErrorReason : std::uint8_t {
   kStoreFull,         // UNAVAILABLE
   kRequestIdsFull,    // UNAVAILABLE
   kHoldsFull,         // UNAVAILABLE
+  kReportersFull,     // UNAVAILABLE
   kOverloaded,        // UNAVAILABLE
   kDraining,          // UNAVAILABLE
 };

@@ -18,7 +18,7 @@ bool SameLimit(const Limit& a, const Limit& b) {
   return a.name == b.name && a.parameters == b.parameters && a.shadow == b.shadow && a.default_cost == b.default_cost &&
          a.max_cost == b.max_cost && a.on_unavailable == b.on_unavailable && a.on_hold_expiry == b.on_hold_expiry &&
          a.max_debt == b.max_debt && a.max_holds == b.max_holds && a.display_zone == b.display_zone &&
-         a.metadata == b.metadata && a.file == b.file && a.line == b.line &&
+         a.drift == b.drift && a.metadata == b.metadata && a.file == b.file && a.line == b.line &&
          std::equal(a.overrides.begin(), a.overrides.end(), b.overrides.begin(), b.overrides.end(), SameOverride);
 }
 

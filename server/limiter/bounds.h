@@ -117,6 +117,45 @@ inline constexpr std::int64_t kDefaultWallStepHoldNs = 10LL * 1'000'000'000;
 // Two clocks cannot be read at one instant; differences below this are noise, not steps.
 inline constexpr std::int64_t kWallStepToleranceNs = 50'000'000;
 
+// --- Drift -----------------------------------------------------------------------------------------------------------
+
+// Received against admitted: 15 % apart for ten minutes is what the fall-back hour went far beyond, and what calls in
+// flight, retries and late reports stay below.
+inline constexpr std::int64_t kDefaultDriftRatioMicros = 1'150'000;
+inline constexpr std::int64_t kDefaultDriftWindowNs = 600LL * 1'000'000'000;
+// Tokens in a window below which nothing is judged: of fewer, a dozen in flight are more than 15 %.
+inline constexpr std::int64_t kDefaultDriftMinimum = 100;
+// What may be set. Closer than 1 % is noise, and beyond a thousandfold nothing is compared.
+inline constexpr std::int64_t kMinDriftRatioMicros = 1'010'000;
+inline constexpr std::int64_t kMaxDriftRatioMicros = 1'000'000'000;
+// Reports come every few seconds; a window must hold several. Beyond a day nobody waits for an answer.
+inline constexpr std::int64_t kMinDriftWindowNs = 1'000'000'000;
+inline constexpr std::int64_t kMaxDriftWindowNs = 24LL * 3600 * 1'000'000'000;
+// Points kept of a window, 48 bytes each: enough that its far end moves smoothly.
+inline constexpr std::int64_t kDriftPoints = 60;
+// A comparison that is younger than this part of its window is too young to judge: a report more or less decides it.
+inline constexpr std::int64_t kDriftYoungPart = 4;
+// Reporters are services, and labels of metrics: each costs a time series for every limit it reports.
+inline constexpr std::size_t kMaxReporters = 32;
+inline constexpr std::size_t kMaxReporterNameBytes = 64;
+// A host and a port, or the name of a pod.
+inline constexpr std::size_t kMaxInstanceNameBytes = 128;
+// Processes that report, of all reporters together: a large fleet; some 200 bytes each.
+inline constexpr std::size_t kMaxReportingInstances = 10'000;
+// Starts of one process of which late reports are still told apart: a process that restarts faster than its reports
+// arrive has other troubles.
+inline constexpr std::size_t kMaxStartsPerInstance = 4;
+// Totals remembered, of all instances and limits together; some 40 bytes each, so 20 MB at worst.
+inline constexpr std::size_t kMaxObservedTotals = 500'000;
+// Totals in one report: a message of about 150 KiB with the longest names. More limits take several reports.
+inline constexpr std::size_t kMaxTotalsPerReport = 1000;
+// Up to here a Prometheus sample (a double) is exact.
+inline constexpr std::int64_t kMaxObservedTotal = 1LL << 53;
+// A process that has not reported for so long is gone; what it counted stays counted.
+inline constexpr std::int64_t kInstanceIdleNs = 3600LL * 1'000'000'000;
+// Limits that /readyz names as drifting, or nearly so: a page for people.
+inline constexpr std::size_t kMaxDriftTold = 20;
+
 // --- Process ---------------------------------------------------------------------------------------------------------
 
 // Addresses for calls; one for each network and a socket or two are plenty.

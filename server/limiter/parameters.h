@@ -72,6 +72,16 @@ enum class OnUnavailable : std::uint8_t { kAllow, kDeny };
 // What a hold that nobody ended counts as: its work may have been done.
 enum class OnHoldExpiry : std::uint8_t { kSpend, kGiveBack };
 
+// When what was received and what was admitted count as drifting apart; see server/drift.
+struct DriftSettings {
+  // Received / admitted, in millionths; its inverse is the other bound.
+  std::int64_t ratio_micros = kDefaultDriftRatioMicros;
+  std::int64_t window_ns = kDefaultDriftWindowNs;
+  // Tokens that must have been admitted or received in the window.
+  std::int64_t minimum = kDefaultDriftMinimum;
+  friend bool operator==(const DriftSettings&, const DriftSettings&) = default;
+};
+
 // Parameters for some keys of a limit: one key, or those that match a pattern ("*" stands for any text, also none).
 struct Override {
   std::string key;
@@ -96,6 +106,7 @@ struct Limit {
   // Open holds of one key.
   std::int64_t max_holds = kDefaultMaxHoldsPerKey;
   absl::TimeZone display_zone = absl::UTCTimeZone();
+  DriftSettings drift;
   std::vector<std::pair<std::string, std::string>> metadata;
   // Where it was read.
   std::string file;

@@ -1,6 +1,5 @@
 #include "server/service/admin_methods.h"
 
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "server/limiter/bounds.h"
 #include "server/service/call_codec.h"
 #include "server/service/error_details.h"
+#include "server/service/proto_method.h"
 
 namespace ebbgate {
 namespace {
@@ -27,36 +27,9 @@ CallError Translate(const absl::Status& status) {
   return Error(ErrorReason::kInvalidField, "key", status.message());
 }
 
-// Answers one method whose messages are `Request` and `Response`, with `answer`, a grpc::Status(request, response).
 template <typename Request, typename Response, typename Answer>
-class AdminHandler final : public MessageHandler {
- public:
-  explicit AdminHandler(Answer answer) : answer_(std::move(answer)) {}
-
-  grpc::Status Handle(absl::string_view bytes, absl::string_view& response_bytes) override {
-    Request request;
-    if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      return ToGrpcStatus(
-          Error(ErrorReason::kMalformed, "",
-                "is not a well-formed " + Request::descriptor()->name() + ", or its text is not UTF-8"));
-    }
-    Response response;
-    const grpc::Status status = answer_(request, response);
-    if (!status.ok()) return status;
-    response.SerializeToString(&bytes_);
-    response_bytes = bytes_;
-    return grpc::Status::OK;
-  }
-
- private:
-  const Answer answer_;
-  std::string bytes_;
-};
-
-template <typename Request, typename Response, typename Answer>
-RpcMethod MakeMethod(const char* name, Method counted_as, Answer answer) {
-  return {absl::StrCat("/ebbgate.v1.Admin/", name), CallShape::kUnary, counted_as,
-          [answer] { return std::make_unique<AdminHandler<Request, Response, Answer>>(answer); }};
+RpcMethod MakeMethod(absl::string_view name, Method counted_as, Answer answer) {
+  return ProtoMethod<Request, Response>(absl::StrCat("/ebbgate.v1.Admin/", name), counted_as, std::move(answer));
 }
 
 grpc::Status InspectKey(const AdminParts& parts, const v1::InspectKeyRequest& request,

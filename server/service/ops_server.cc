@@ -87,13 +87,23 @@ bool RefuseTwin(const httplib::Request& request, httplib::Response& response) {
   return false;
 }
 
-std::string ReadinessJson(const std::vector<std::string>& reasons) {
-  std::string json = absl::StrCat("{\"ready\":", reasons.empty() ? "true" : "false", ",\"reasons\":[");
-  for (std::size_t i = 0; i < reasons.size(); ++i) {
+void AppendJsonList(const std::vector<std::string>& texts, std::string& json) {
+  json += '[';
+  for (std::size_t i = 0; i < texts.size(); ++i) {
     if (i > 0) json += ',';
-    AppendJsonString(reasons[i], json);
+    AppendJsonString(texts[i], json);
   }
-  return json + "]}\n";
+  json += ']';
+}
+
+std::string ReadinessJson(const std::vector<std::string>& reasons, const std::vector<std::string>& information) {
+  std::string json = absl::StrCat("{\"ready\":", reasons.empty() ? "true" : "false", ",\"reasons\":");
+  AppendJsonList(reasons, json);
+  if (!information.empty()) {
+    json += ",\"information\":";
+    AppendJsonList(information, json);
+  }
+  return json + "}\n";
 }
 
 absl::StatusCode CodeOfHttp(int http_status) {
@@ -205,7 +215,8 @@ httplib::Server::HandlerResponse Routes::Route(const httplib::Request& request, 
 void Routes::Readyz(httplib::Response& response) const {
   const std::vector<std::string> reasons = surface_.readiness.Reasons();
   response.status = reasons.empty() ? 200 : 503;
-  response.set_content(ReadinessJson(reasons), kJson);
+  const auto& information = surface_.information;
+  response.set_content(ReadinessJson(reasons, information ? information() : std::vector<std::string>()), kJson);
 }
 
 void Routes::MetricsPage(httplib::Response& response) const {

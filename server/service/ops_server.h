@@ -2,7 +2,7 @@
 //
 //   GET  /metrics          for Prometheus (text format; gzip if asked for)
 //   GET  /healthz          200 while the process lives
-//   GET  /readyz           200 when ready for calls, else 503 with the reasons
+//   GET  /readyz           200 when ready for calls, else 503 with the reasons; and what else people should know
 //   POST /v1/should_allow  ShouldAllow as protobuf JSON: 200 allowed, 429 denied, else google.rpc.Status as JSON
 //   GET  /                 a short index
 //
@@ -18,8 +18,10 @@
 
 #include <prometheus/collectable.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/config/listen_address.h"
@@ -39,6 +41,8 @@ struct OpsSurface {
   ServiceCounters& counters;
   EventLog& log;
   const TimeSource& time;
+  // What /readyz tells beside the reasons, as lines for people; none of it makes the server less ready.
+  std::function<std::vector<std::string>()> information = {};
 };
 
 class OpsServer {

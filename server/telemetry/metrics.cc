@@ -145,6 +145,9 @@ void AddStore(const EngineCounters& counters, const EngineOptions& options, Fami
   AddGauge(out, "ebbgate_store_max_bytes", "Memory that keys may take, in bytes.", options.max_store_bytes);
   AddCounter(out, "ebbgate_keys_expired_total", "Keys forgotten because their bucket was full again.",
              counters.keys_expired);
+  AddCounter(out, "ebbgate_keys_given_up_total",
+             "Keys forgotten although their bucket was not full: of limits removed long ago, too many to keep.",
+             counters.keys_given_up);
   AddCounter(out, "ebbgate_keys_reset_total", "Keys reset by an operator.", counters.keys_reset);
   MetricFamily& full = out.emplace_back(CounterFamily(
       "ebbgate_store_full_total",
@@ -218,6 +221,40 @@ void AddService(const ServiceCounters::Snapshot& service, Families& out) {
   AddCounter(out, "ebbgate_stream_messages_total", "Messages received on streams.", service.stream_messages);
 }
 
+void AddDrift(const DriftDetector& drift, Families& out) {
+  MetricFamily observed = CounterFamily("ebbgate_observed_cost_total",
+                                        "Tokens of a limit that a reporter says it has received (ReportObserved).");
+  MetricFamily states = GaugeFamily(
+      "ebbgate_drift_state",
+      "1 for the state of a limit, 0 for the others: ok, suspect (what was received and what was admitted are apart), "
+      "drifting (they have been for the limit's whole window).");
+  for (const LimitDrift& limit : drift.Read()) {
+    const Label name{"limit", limit.limit};
+    for (const auto& [reporter, total] : limit.reporters) Add(observed, {name, {"reporter", reporter}}, total);
+    for (const DriftState state : {DriftState::kOk, DriftState::kSuspect, DriftState::kDrifting}) {
+      Add(states, {name, {"state", Name(state)}}, limit.reading.state == state ? 1 : 0);
+    }
+  }
+  out.push_back(std::move(observed));
+  out.push_back(std::move(states));
+  const DriftCounts counts = drift.Counts();
+  AddGauge(out, "ebbgate_observed_reporters", "Services that report what they have received.", counts.reporters);
+  AddGauge(out, "ebbgate_observed_instances", "Processes that report what they have received.", counts.instances);
+}
+
+// Reports as their senders saw them end.
+void AddReports(const ServiceCounters::Snapshot& service, Families& out) {
+  const auto& ended = service.ended[static_cast<std::size_t>(Method::kReportObserved)];
+  const std::uint64_t accepted = ended[static_cast<std::size_t>(absl::StatusCode::kOk)];
+  std::uint64_t rejected = 0;
+  for (const std::uint64_t of_code : ended) rejected += of_code;
+  rejected -= accepted;
+  MetricFamily& reports = out.emplace_back(
+      CounterFamily("ebbgate_observed_reports_total", "Reports of what was received, by what became of them."));
+  Add(reports, {{"result", "accepted"}}, accepted);
+  Add(reports, {{"result", "rejected"}}, rejected);
+}
+
 void AddProcess(const ProcessStats& stats, Families& out) {
   const auto gauge = [&](const char* name, const char* help, const std::optional<double>& value) {
     if (value) AddGauge(out, name, help, *value);
@@ -249,7 +286,10 @@ std::vector<MetricFamily> Metrics::Collect() const {
   AddCalls(counters, families);
   AddClocks(counters, families);
   AddConfiguration(sources_.reload_status(), sources_.engine.limits(), counters.limit_changes, families);
-  AddService(sources_.service.Read(), families);
+  const ServiceCounters::Snapshot service = sources_.service.Read();
+  AddService(service, families);
+  AddDrift(sources_.drift, families);
+  AddReports(service, families);
   MetricFamily& build = families.emplace_back(
       GaugeFamily("ebbgate_build_info", "Always 1; its labels say what was built and with what."));
   Add(build, {{"version", sources_.build.version}, {"compiler", __VERSION__}}, 1);

@@ -1,7 +1,8 @@
 // Everything that Ebbgate tells Prometheus, gathered when it is asked for.
 //
-// All series that can ever be exist from the first scrape, at 0. Labels come from closed sets: names of configured
-// limits, outcomes, reasons, methods, codes. A user's key, or the name of a limit that is not configured, is never one.
+// All series that can ever be exist from the first scrape, at 0; those of a reporter from its first report. Labels come
+// from closed sets: names of configured limits, outcomes, reasons, methods, codes, and up to kMaxReporters reporters. A
+// user's key, or the name of a limit that is not configured, is never one.
 //
 // Thread-safety: Collect from any thread; a scrape disturbs decisions no more than Engine::Counters does. Ownership:
 // what the sources point at outlives this. Cost: some microseconds a limit.
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "server/config/limits_watcher.h"
+#include "server/drift/drift_detector.h"
 #include "server/engine/engine.h"
 #include "server/telemetry/latency.h"
 #include "server/telemetry/service_counters.h"
@@ -33,6 +35,7 @@ struct MetricsSources {
   const ServiceCounters& service;
   // Called at each scrape, from the thread that scrapes.
   std::function<ReloadStatus()> reload_status;
+  const DriftDetector& drift;
   BuildInfo build;
 };
 

@@ -4,8 +4,9 @@ namespace ebbgate {
 namespace {
 
 constexpr absl::string_view kMethodNames[kMethods] = {
-    "ShouldAllow", "ShouldAllowBatch", "StreamShouldAllow", "Reserve",    "Settle",   "Cancel",     "HttpShouldAllow",
-    "HealthCheck", "HealthWatch",      "Reflection",        "InspectKey", "ResetKey", "ListLimits", "ReloadLimits",
+    "ShouldAllow",     "ShouldAllowBatch", "StreamShouldAllow", "Reserve",      "Settle",         "Cancel",
+    "HttpShouldAllow", "HealthCheck",      "HealthWatch",       "Reflection",   "ReportObserved", "GetDrift",
+    "InspectKey",      "ResetKey",         "ListLimits",        "ReloadLimits",
 };
 
 }  // namespace

@@ -28,6 +28,8 @@ enum class Method : std::uint8_t {
   kHealthCheck,
   kHealthWatch,
   kReflection,
+  kReportObserved,
+  kGetDrift,
   kInspectKey,
   kResetKey,
   kListLimits,

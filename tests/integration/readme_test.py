@@ -81,8 +81,8 @@ class Readme(support.TestCase):
         server = self.start_example()
         helped = subprocess.run([support.EBBGATED, "--help"], capture_output=True, text=True,
                                 timeout=support.DEADLINE_S, check=False, env=support.environment()).stdout
-        commands = ("check", "reserve", "settle", "cancel", "health", "inspect", "reset", "limits", "reload", "lint",
-                    "replay", "load")
+        commands = ("check", "reserve", "settle", "cancel", "health", "inspect", "reset", "limits", "reload", "drift",
+                    "report", "lint", "replay", "load")
         for command in commands:
             helped += server.cli(command, "--help").stdout
         helped += server.cli("--help").stdout

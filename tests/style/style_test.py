@@ -16,13 +16,15 @@ MAY_INCLUDE = {
     "server/limiter": (),
     "server/store": ("server/limiter",),
     "server/engine": ("server/store", "server/limiter"),
+    "server/drift": ("server/store", "server/limiter"),
     "server/config": ("server/engine", "server/store", "server/limiter"),
-    "server/telemetry": ("server/config", "server/engine", "server/store", "server/limiter"),
-    "server/service": ("server/engine", "server/config", "server/telemetry", "server/store", "server/limiter"),
+    "server/telemetry": ("server/config", "server/drift", "server/engine", "server/store", "server/limiter"),
+    "server/service": ("server/engine", "server/config", "server/drift", "server/telemetry", "server/store",
+                       "server/limiter"),
     "client": ("server/config", "server/engine", "server/limiter"),
 }
 # The core knows nothing of protocols, logs or metrics; the limiter nothing of threads or files either.
-CORE = ("server/limiter", "server/store", "server/engine")
+CORE = ("server/limiter", "server/store", "server/engine", "server/drift")
 NOT_IN_CORE = re.compile(r"^(grpc|google/protobuf|ebbgate/v1|spdlog|prometheus|httplib|yaml-cpp|CLI)")
 NOT_IN_LIMITER = {"thread", "mutex", "condition_variable", "future", "iostream", "fstream", "filesystem", "random"}
 

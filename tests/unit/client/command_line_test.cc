@@ -153,6 +153,12 @@ TEST_F(CommandLineTest, WrongUseIsTwo) {
                                              {"check", "a", "k", "--and"},
                                              {"load", "--mode", "fast", "--limit", "l"},
                                              {"load"},
+                                             {"report", "billing", "a=1"},
+                                             {"report", "billing", "--start-time", "1"},
+                                             {"report", "billing", "a", "--start-time", "1"},
+                                             {"report", "billing", "a=x", "--start-time", "1"},
+                                             {"report", "billing", "a=1", "--start-time", "noon"},
+                                             {"drift", "a", "b"},
                                              {"lint"},
                                              {"replay"}}) {
     const Ran ran = Execute(args);
@@ -164,8 +170,8 @@ TEST_F(CommandLineTest, WrongUseIsTwo) {
 TEST_F(CommandLineTest, HelpAndVersionAreZero) {
   const Ran help = Execute({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* command : {"check", "reserve", "settle", "cancel", "inspect", "reset", "limits", "reload", "lint",
-                              "replay", "load", "health"}) {
+  for (const char* command : {"check", "reserve", "settle", "cancel", "inspect", "reset", "limits", "reload", "drift",
+                              "report", "lint", "replay", "load", "health"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const Ran own = Execute({command, "--help"});
     EXPECT_EQ(own.exit_code, 0);
@@ -213,6 +219,65 @@ TEST_F(CommandLineTest, LimitsShowsWhere) {
   EXPECT_THAT(Ask({"limits"}).out, HasSubstr("limits.yaml:9"));
   EXPECT_THAT(Ask({"limits"}).out, HasSubstr("shadow"));
   EXPECT_THAT(Ask({"limits", "--json"}).out, HasSubstr("\"line\": 9"));
+}
+
+TEST_F(CommandLineTest, ReportSendsTotals) {
+  const Ran ran = Ask(
+      {"report", "billing", "api-user=120", "a=b=7", "--instance", "pod-1", "--start-time", "2026-11-01T05:47:00.5Z"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "reported: 2 totals of billing, pod-1\n");
+  ASSERT_EQ(server_.reports().size(), 1u);
+  const v1::ReportObservedRequest report = server_.reports()[0];
+  EXPECT_EQ(report.reporter(), "billing");
+  EXPECT_EQ(report.instance(), "pod-1");
+  EXPECT_EQ(report.start_time().seconds(), 1'793'512'020);
+  EXPECT_EQ(report.start_time().nanos(), 500'000'000);
+  ASSERT_EQ(report.totals_size(), 2);
+  EXPECT_EQ(report.totals(0).limit(), "api-user");
+  EXPECT_EQ(report.totals(0).total(), 120);
+  EXPECT_EQ(report.totals(1).limit(), "a=b");
+  EXPECT_EQ(report.totals(1).total(), 7);
+}
+
+TEST_F(CommandLineTest, ReportTakesSecondsAndThisHostAndTellsErrors) {
+  EXPECT_EQ(Ask({"report", "billing", "a=0", "--start-time", "1793512020", "--json"}).out, "{\"totals\": 1}\n");
+  EXPECT_EQ(server_.reports()[0].start_time().seconds(), 1'793'512'020);
+  EXPECT_NE(server_.reports()[0].instance(), "");
+  server_.report_status = ErrorWithDetails(grpc::StatusCode::NOT_FOUND, "no", "UNKNOWN_LIMIT", "totals[0].limit");
+  const Ran ran = Ask({"report", "billing", "a=0", "--start-time", "1793512020"});
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("UNKNOWN_LIMIT in totals[0].limit"));
+}
+
+TEST_F(CommandLineTest, DriftTellsByItsExitCode) {
+  v1::LimitDrift& limit = *server_.drift.add_limits();
+  limit.set_limit("api-user");
+  limit.set_ratio_millionths(1'150'000);
+  limit.mutable_window()->set_seconds(600);
+  EXPECT_EQ(Ask({"drift"}).exit_code, 0);
+  EXPECT_THAT(Ask({"drift"}).out, HasSubstr("none"));
+  limit.set_admitted(6000);
+  limit.set_received(13'800);
+  limit.mutable_span()->set_seconds(590);
+  limit.mutable_last_report_age()->set_seconds(3);
+  limit.set_state(v1::DRIFT_STATE_SUSPECT);
+  EXPECT_EQ(Ask({"drift"}).exit_code, 0);
+  limit.set_state(v1::DRIFT_STATE_DRIFTING);
+  v1::ReporterTotal& reporter = *limit.add_reporters();
+  reporter.set_reporter("billing");
+  reporter.set_total(99'000);
+  const Ran ran = Ask({"drift"});
+  EXPECT_EQ(ran.exit_code, 1);
+  for (const char* text :
+       {"api-user", "drifting", "2.300", "13,800", "6,000", "9m50s", "1.15 in 10m", "3s ago", "billing", "99,000"}) {
+    EXPECT_THAT(ran.out, HasSubstr(text));
+  }
+  const Ran json = Ask({"drift", "--json"});
+  EXPECT_EQ(json.exit_code, 1);
+  EXPECT_THAT(json.out, HasSubstr("\"state\": \"drifting\", \"received\": 13800, \"admitted\": 6000"));
+  EXPECT_THAT(json.out, HasSubstr("\"reporters\": {\"billing\": 99000}"));
+  server_.admin_status = grpc::Status(grpc::StatusCode::NOT_FOUND, "no limit");
+  EXPECT_EQ(Ask({"drift", "x"}).exit_code, 2);
 }
 
 TEST_F(CommandLineTest, ARefusedReloadIsTold) {

@@ -173,6 +173,23 @@ grpc::Status FakeServer::Cancel(grpc::ServerContext*, const v1::CancelRequest* c
   return cancel(*call, *response);
 }
 
+grpc::Status FakeServer::ReportObserved(grpc::ServerContext*, const v1::ReportObservedRequest* request,
+                                        v1::ReportObservedResponse*) {
+  absl::MutexLock lock(&mutex_);
+  reports_.push_back(*request);
+  return report_status;
+}
+
+std::vector<v1::ReportObservedRequest> FakeServer::reports() const {
+  absl::MutexLock lock(&mutex_);
+  return reports_;
+}
+
+grpc::Status FakeServer::GetDrift(grpc::ServerContext*, const v1::GetDriftRequest*, v1::GetDriftResponse* response) {
+  *response = drift;
+  return admin_status;
+}
+
 grpc::Status FakeServer::InspectKey(grpc::ServerContext*, const v1::InspectKeyRequest* request,
                                     v1::InspectKeyResponse* response) {
   *response = bucket;

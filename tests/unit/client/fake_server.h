@@ -36,6 +36,7 @@ class FakeServer final : v1::RateLimiter::Service, v1::Admin::Service, grpc::hea
   // What Admin answers.
   v1::InspectKeyResponse bucket;
   v1::ListLimitsResponse limits;
+  v1::GetDriftResponse drift;
   grpc::Status admin_status;
   grpc::health::v1::HealthCheckResponse::ServingStatus health = grpc::health::v1::HealthCheckResponse::SERVING;
 
@@ -46,6 +47,9 @@ class FakeServer final : v1::RateLimiter::Service, v1::Admin::Service, grpc::hea
   // Ids of reservations.
   std::vector<std::string> cancelled() const;
   std::vector<std::string> reset_reasons() const;
+  std::vector<v1::ReportObservedRequest> reports() const;
+  // What reports are answered with.
+  grpc::Status report_status;
 
  private:
   grpc::Status ShouldAllow(grpc::ServerContext*, const v1::ShouldAllowRequest*, v1::ShouldAllowResponse*) override;
@@ -57,6 +61,9 @@ class FakeServer final : v1::RateLimiter::Service, v1::Admin::Service, grpc::hea
   grpc::Status Reserve(grpc::ServerContext*, const v1::ReserveRequest*, v1::ReserveResponse*) override;
   grpc::Status Settle(grpc::ServerContext*, const v1::SettleRequest*, v1::SettleResponse*) override;
   grpc::Status Cancel(grpc::ServerContext*, const v1::CancelRequest*, v1::SettleResponse*) override;
+  grpc::Status ReportObserved(grpc::ServerContext*, const v1::ReportObservedRequest*,
+                              v1::ReportObservedResponse*) override;
+  grpc::Status GetDrift(grpc::ServerContext*, const v1::GetDriftRequest*, v1::GetDriftResponse*) override;
   grpc::Status InspectKey(grpc::ServerContext*, const v1::InspectKeyRequest*, v1::InspectKeyResponse*) override;
   grpc::Status ResetKey(grpc::ServerContext*, const v1::ResetKeyRequest*, v1::ResetKeyResponse*) override;
   grpc::Status ListLimits(grpc::ServerContext*, const v1::ListLimitsRequest*, v1::ListLimitsResponse*) override;
@@ -74,6 +81,7 @@ class FakeServer final : v1::RateLimiter::Service, v1::Admin::Service, grpc::hea
   std::vector<v1::SettleRequest> settlings_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> cancelled_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> reset_reasons_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::ReportObservedRequest> reports_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -97,6 +97,36 @@ TEST(LimitsFile, OverridesInheritThePaceOrSayTheirOwn) {
       MustParse(Bucket("  algorithm: gcra\n  overrides: [{key: a, pace: true}]\n"))[0].overrides[0].parameters.pace);
 }
 
+TEST(LimitsFile, ReadsWhenALimitDrifts) {
+  EXPECT_EQ(MustParse(Bucket(""))[0].drift, DriftSettings());
+  EXPECT_EQ(DriftSettings().ratio_micros, 1'150'000);
+  EXPECT_EQ(DriftSettings().window_ns, 600'000'000'000);
+  const Limit whole = MustParse(Bucket("  drift: {ratio: 1.3, window: 2m, minimum: 5}\n"))[0];
+  EXPECT_EQ(whole.drift, (DriftSettings{.ratio_micros = 1'300'000, .window_ns = 120'000'000'000, .minimum = 5}));
+  for (const auto& [ratio, micros] : {std::pair<const char*, std::int64_t>{"2", 2'000'000},
+                                      {"1.01", 1'010'000},
+                                      {"1.234567", 1'234'567},
+                                      {"1000", 1'000'000'000}}) {
+    EXPECT_EQ(MustParse(Bucket(absl::StrCat("  drift: {ratio: ", ratio, "}\n")))[0].drift.ratio_micros, micros);
+  }
+}
+
+TEST(LimitsFile, RefusesBadDriftSettings) {
+  const auto fault = [](const std::string& drift) { return ErrorOf(Bucket(absl::StrCat("  drift: ", drift, "\n"))); };
+  for (const char* ratio : {"1", "1.009999", "0.5", "-2", "1000.000001", "1e3", "1.1234567", "1.", ".5", "x", "1.1.1",
+                            "9999999999999999999", "9223372036854.775807"}) {
+    EXPECT_THAT(fault(absl::StrCat("{ratio: ", ratio, "}")), StartsWith("f.yaml:5: limits[0].drift.ratio: must be"));
+  }
+  for (const char* window : {"0s", "999ms", "25h", "10"}) {
+    EXPECT_THAT(fault(absl::StrCat("{window: ", window, "}")), StartsWith("f.yaml:5: limits[0].drift.window: "));
+  }
+  for (const char* minimum : {"0", "-1", "1.5", "9223372036855"}) {
+    EXPECT_THAT(fault(absl::StrCat("{minimum: ", minimum, "}")), StartsWith("f.yaml:5: limits[0].drift.minimum: "));
+  }
+  EXPECT_THAT(fault("{ratios: 2}"), HasSubstr("did you mean ratio?"));
+  EXPECT_THAT(fault("1.15"), StartsWith("f.yaml:5: limits[0].drift: "));
+}
+
 struct Described {
   const char* fields;
   Algorithm algorithm;

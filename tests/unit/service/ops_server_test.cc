@@ -111,11 +111,14 @@ class OpsServerTest : public ::testing::Test {
   LatencyRecorder latency_;
   ServiceCounters counters_;
   Readiness readiness_{{"limits not loaded"}};
+  DriftDetector drift_;
+  std::vector<std::string> information_;
   Metrics metrics_{{.engine = engine_,
                     .engine_options = options_,
                     .latency = latency_,
                     .service = counters_,
                     .reload_status = [] { return ReloadStatus(); },
+                    .drift = drift_,
                     .build = {.version = "1.2.3"}}};
   OpsSurface surface_{.engine = engine_,
                       .readiness = readiness_,
@@ -123,7 +126,8 @@ class OpsServerTest : public ::testing::Test {
                       .latency = latency_,
                       .counters = counters_,
                       .log = log_,
-                      .time = time_};
+                      .time = time_,
+                      .information = [this] { return information_; }};
   std::unique_ptr<OpsServer> server_;
 };
 
@@ -174,6 +178,16 @@ TEST_F(OpsServerTest, TellsWhetherItIsReady) {
   result = Client().Get("/readyz");
   EXPECT_EQ(result->status, 200);
   EXPECT_EQ(result->body, "{\"ready\":true,\"reasons\":[]}\n");
+}
+
+TEST_F(OpsServerTest, InformationIsToldAndChangesNothing) {
+  readiness_.Clear("limits not loaded");
+  information_ = {"drift: a\"b is suspect", "another"};
+  const auto result = Client().Get("/readyz");
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->status, 200);
+  EXPECT_EQ(result->body,
+            "{\"ready\":true,\"reasons\":[],\"information\":[\"drift: a\\\"b is suspect\",\"another\"]}\n");
 }
 
 TEST_F(OpsServerTest, AnswersHead) {

@@ -55,11 +55,13 @@ class MetricsTest : public ::testing::Test {
   LatencyRecorder latency_;
   ServiceCounters service_;
   ReloadStatus reload_;
+  DriftDetector drift_;
   Metrics metrics_{{.engine = engine_,
                     .engine_options = options_,
                     .latency = latency_,
                     .service = service_,
                     .reload_status = [this] { return reload_; },
+                    .drift = drift_,
                     .build = {.version = "1.2.3"}}};
 };
 
@@ -100,6 +102,11 @@ TEST_F(MetricsTest, EverySeriesIsThereFromTheFirstScrape) {
       "ebbgate_errors_total{reason=\"HOLDS_FULL\"}",
       "ebbgate_errors_total{reason=\"UNKNOWN_RESERVATION\"}",
       "ebbgate_stream_messages_total",
+      "ebbgate_keys_given_up_total",
+      "ebbgate_observed_reporters",
+      "ebbgate_observed_instances",
+      "ebbgate_observed_reports_total{result=\"accepted\"}",
+      "ebbgate_observed_reports_total{result=\"rejected\"}",
   };
   for (const char* limit : {"api-user", "api"}) {
     for (const char* outcome : {"allowed", "denied", "failed"}) {
@@ -174,6 +181,51 @@ TEST_F(MetricsTest, CountsWhatBecameOfHolds) {
     EXPECT_EQ(Sample(series), series + " 1");
   }
   EXPECT_EQ(Sample("ebbgate_given_back_cost_total{limit=\"L\"}"), "ebbgate_given_back_cost_total{limit=\"L\"} 6");
+}
+
+TEST_F(MetricsTest, TellsWhatWasReceivedAndWhetherItDrifts) {
+  constexpr std::int64_t kWallNs = 1'793'512'020'000'000'000;
+  constexpr std::int64_t kMinuteNs = 60 * kNsPerSecond;
+  drift_.Watch({TokenBucket("api-user", 4), TokenBucket("quiet", 4)}, kWallNs);
+  const auto report = [&](absl::string_view reporter, std::int64_t total, std::int64_t at_ns) {
+    const ObservedReport::Total totals[] = {{"api-user", total}};
+    EXPECT_TRUE(
+        drift_.Report({.reporter = reporter, .instance = "i", .start_wall_ns = kWallNs, .totals = totals}, at_ns).ok());
+  };
+  report("billing", 0, 1);
+  report("search", 10, 1);
+  EXPECT_EQ(Sample("ebbgate_observed_cost_total{limit=\"api-user\",reporter=\"billing\"}"),
+            "ebbgate_observed_cost_total{limit=\"api-user\",reporter=\"billing\"} 0");
+  EXPECT_EQ(Sample("ebbgate_observed_cost_total{limit=\"api-user\",reporter=\"search\"}"),
+            "ebbgate_observed_cost_total{limit=\"api-user\",reporter=\"search\"} 10");
+  EXPECT_EQ(Sample("ebbgate_observed_reporters"), "ebbgate_observed_reporters 2");
+  EXPECT_EQ(Sample("ebbgate_observed_instances"), "ebbgate_observed_instances 2");
+  const auto state = [&](absl::string_view name) {
+    return Sample(absl::StrCat("ebbgate_drift_state{limit=\"api-user\",state=\"", name, "\"}")).back();
+  };
+  EXPECT_EQ(state("ok"), '1');
+  EXPECT_EQ(state("suspect"), '0');
+  EXPECT_EQ(state("drifting"), '0');
+  EXPECT_EQ(Sample("ebbgate_drift_state{limit=\"quiet\",state=\"ok\"}"),
+            "ebbgate_drift_state{limit=\"quiet\",state=\"ok\"} 1");
+  for (int minute = 0; minute <= 4; ++minute) {
+    report("billing", 1000 * minute, minute * kMinuteNs);
+    const AdmittedCost admitted[] = {{"api-user", static_cast<std::uint64_t>(500 * minute)}};
+    drift_.Evaluate(admitted, minute * kMinuteNs);
+  }
+  EXPECT_EQ(state("ok"), '0');
+  EXPECT_EQ(state("suspect"), '1');
+  EXPECT_EQ(state("drifting"), '0');
+}
+
+TEST_F(MetricsTest, ReportsAreCountedByWhatBecameOfThem) {
+  service_.CallEnded(Method::kReportObserved, absl::StatusCode::kOk);
+  service_.CallEnded(Method::kReportObserved, absl::StatusCode::kNotFound);
+  service_.CallEnded(Method::kReportObserved, absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Sample("ebbgate_observed_reports_total{result=\"accepted\"}"),
+            "ebbgate_observed_reports_total{result=\"accepted\"} 1");
+  EXPECT_EQ(Sample("ebbgate_observed_reports_total{result=\"rejected\"}"),
+            "ebbgate_observed_reports_total{result=\"rejected\"} 2");
 }
 
 TEST_F(MetricsTest, TellsHowReloadsWent) {
