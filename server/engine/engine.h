@@ -62,7 +62,7 @@ struct LimitCounters {
   std::uint64_t shadow_refused = 0;       // in shadow mode: would have refused
   std::uint64_t shadow_refused_cost = 0;  // whole tokens admitted but not charged for that reason
   // Of holds, one for each bucket of a reservation. A reservation counts in `allowed` and `admitted_cost` when it is
-  // granted, its overrun when it is settled; what was spent in the end is admitted_cost - given_back_cost.
+  // granted; what was spent in the end is admitted_cost - given_back_cost + overrun_cost + uncovered_cost.
   std::uint64_t refused_debt = 0;
   std::uint64_t refused_holds = 0;
   std::uint64_t holds_open = 0;  // now
