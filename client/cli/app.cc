@@ -68,7 +68,7 @@ CLI::Option* AddDuration(CLI::App& app, const std::string& name, absl::Duration&
   };
   return app.add_option_function<std::string>(name, read, help)
       ->type_name("TIME")
-      ->default_str(absl::FormatDuration(value));
+      ->default_str(value == absl::ZeroDuration() ? "0s" : absl::FormatDuration(value));
 }
 
 int RunCommandLine(const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
