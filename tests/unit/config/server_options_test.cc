@@ -301,7 +301,7 @@ TEST(ServerOptions, TellsAllFaultsAndWhereTheyCameFrom) {
        {absl::StrCat(file, ":3: does not know the key \"log_leve\" (hint: did you mean log_level?)"),
         absl::StrCat(file, ":4: max_keys: must be a value, but is a list"),
         absl::StrCat(file, ":5: listen: must be a value, but is a list"),
-        absl::StrCat(file, ":2: threads: \"0\" must be from 1 to 256"),
+        absl::StrCat(file, ":2: threads: \"0\" must be from 2 to 256"),
         std::string("--when-full: \"x\" must be one of"),
         std::string("EBBGATE_DRAIN_DELAY: \"x\" is not a length of time"),
         std::string("EBBGATE_ALLOW_PLAINTEXT: \"yes\" must be true or false")}) {
