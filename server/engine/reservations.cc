@@ -2,12 +2,19 @@
 
 #include <sodium/randombytes.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/escaping.h"
 #include "server/limiter/bounds.h"
 
 namespace ebbgate {
+namespace {
+
+// Of a stripe, however few holds may be open: the answer of one that has just ended can be repeated.
+constexpr std::int64_t kLeastEndedKept = 64;
+
+}  // namespace
 
 std::string FormatReservationId(const ReservationId& id) {
   static_assert(2 * sizeof(id) == kReservationIdBytes);
@@ -37,7 +44,7 @@ void Reservation::Expire() {
 
 Reservations::Reservations(std::int64_t max_holds, std::int64_t keep_ended_ns)
     : max_holds_(max_holds), keep_ended_ns_(keep_ended_ns) {
-  for (std::size_t i = 0; i < kStripes; ++i) stripes_.push_back(std::make_unique<Stripe>());
+  for (std::int64_t i = 0; i < kStripes; ++i) stripes_.push_back(std::make_unique<Stripe>());
 }
 
 bool Reservations::TakeRoom(std::int64_t charges) {
@@ -63,7 +70,9 @@ void Reservations::NoteEnd(Stripe& stripe, const ReservationId& id, const Reserv
   stripe.by_expiry.erase({reservation.expires_ns, id});
   ReturnRoom(static_cast<std::int64_t>(reservation.charges.size()));
   stripe.ended.emplace_back(reservation.ended_ns, id);
-  if (static_cast<std::int64_t>(stripe.ended.size() * kStripes) > max_holds_) ForgetOldest(stripe);
+  if (static_cast<std::int64_t>(stripe.ended.size()) > std::max(max_holds_ / kStripes, kLeastEndedKept)) {
+    ForgetOldest(stripe);
+  }
 }
 
 void Reservations::ForgetOldest(Stripe& stripe) {

@@ -74,7 +74,7 @@ class Reservations {
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr std::size_t kStripes = 16;
+  static constexpr std::int64_t kStripes = 16;
 
   struct alignas(64) Stripe {
     Mutex mutex;
@@ -83,7 +83,7 @@ class Reservations {
     std::deque<std::pair<std::int64_t, ReservationId>> ended ABSL_GUARDED_BY(mutex);
   };
 
-  Stripe& StripeOf(const ReservationId& id) { return *stripes_[id[0] % kStripes]; }
+  Stripe& StripeOf(const ReservationId& id) { return *stripes_[id[0] % static_cast<std::uint64_t>(kStripes)]; }
   // The reservation is not open any more.
   void NoteEnd(Stripe& stripe, const ReservationId& id, const Reservation& reservation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(stripe.mutex);

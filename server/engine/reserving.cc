@@ -206,7 +206,8 @@ bool Engine::Impl::EndInBuckets(Reservation& reservation, HoldState state) {
 // Spreads what one bucket said of all its charges over them, and counts.
 void Engine::Impl::CountEnd(Reservation& reservation, const SettledCharge& of, const HoldEnd& end, HoldState state,
                             Tally& tally) {
-  std::int64_t uncovered = WholeTokens(end.uncovered);
+  // A part of a token that was not charged is said to be a whole one: nobody is told less than what is missing.
+  std::int64_t uncovered = WholeTokens(Saturate(static_cast<Int128>(end.uncovered) + kMicrotokensPerToken - 1));
   Microtokens returned = end.returned;
   for (ReservedCharge& charge : reservation.charges) {
     SettledCharge& sum = charge.sum;

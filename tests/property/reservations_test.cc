@@ -390,7 +390,7 @@ class ReservationHistory {
       const Microtokens overrun = spent - cost;
       const Microtokens covered = room <= 0 ? 0 : room >= overrun ? overrun : room.get_si();
       if (covered > 0) model.Charge({.at_ns = now_ns_, .cost = covered, .hold = kOverrun});
-      wrong += Wrong("uncovered", sum.second, (overrun - covered) / kMicrotokensPerToken);
+      wrong += Wrong("uncovered", sum.second, (overrun - covered + kMicrotokensPerToken - 1) / kMicrotokensPerToken);
     }
     return wrong;
   }

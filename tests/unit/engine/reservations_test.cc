@@ -402,6 +402,26 @@ TEST_F(ReservationsTest, OnceForReservations) {
   EXPECT_EQ(Ask(*engine_, {{"L", "k", 4}}, "id").error->reason, ErrorReason::kRequestIdReused);
 }
 
+TEST_F(ReservationsTest, HoweverFewHoldsMayBeOpenAnEndCanBeRepeated) {
+  Make({Bucket("L", 10, 1, kHour)}, {.max_holds = 1});
+  const std::string id = Granted(5, 0, 0);
+  Cancel(id);
+  ExpectEnd(Cancel(id), HoldState::kCancelled, true);
+}
+
+TEST_F(ReservationsTest, APartOfATokenThatIsNotCoveredIsSaidToBeAWholeOne) {
+  Limit limit = Bucket("L", 10, 1, kSecond);
+  limit.max_debt = 0;
+  Make({limit});
+  EXPECT_TRUE(Ask(*engine_, "L", "k", 4).allowed);
+  At(500 * kMs);
+  const std::string id = Granted(6, 0, 0);
+  const SettleAnswer settled = Settle(id, {8});  // Half a token is left to cover two.
+  EXPECT_EQ(settled.charges[0].overrun, 2);
+  EXPECT_EQ(settled.charges[0].uncovered, 2);
+  EXPECT_EQ(engine_->Inspect("L", "k")->level, 0);
+}
+
 TEST_F(ReservationsTest, AnEndedReservationIsForgottenAfterTheDedupeWindow) {
   Make({Bucket("L", 10, 1, kHour)}, {.dedupe_window_ns = 60 * kSecond});
   const std::string id = Granted(5, 0, 0);
