@@ -13,7 +13,7 @@ import json
 import re
 import sys
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 
 from buckets import DEDUPE_NS, MAX_COST, MICRO, NS, SECOND, Bucket, Limit, Take, length_ns, wall_ns
 
@@ -273,7 +273,7 @@ class World:
             covered = min(max(Fraction(floor(room * MICRO), MICRO), 0), over)
             if covered > 0:
                 bucket.take(now, covered)
-            missing = floor(over - covered)
+            missing = ceil(over - covered)
             for (where, take, _), charge in zip(reservation.parts, charges):
                 if where == pair and take is not None:
                     charge["uncovered"] = min(missing, charge["overrun"])
