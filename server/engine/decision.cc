@@ -301,6 +301,10 @@ bool Ledger::DecideSeveral(absl::Span<const ResolvedCharge> charges, bool peek, 
     }
   }
   AnswerAll(charges, answer);
+  // When each fits alone need not be when all fit, where promises lie between.
+  if (answer.reason == Reason::kQuotaExceeded && PromisesAny()) {
+    answer.retry_after_ns = EarliestTogether() - moment_.mono_ns;
+  }
   CountAll(charges, peek, answer);
   return true;
 }
@@ -383,8 +387,6 @@ void Ledger::AnswerAll(absl::Span<const ResolvedCharge> charges, CallAnswer& ans
     if (each.reason == Reason::kCostExceedsCapacity) answer.reason = Reason::kCostExceedsCapacity;
     answer.retry_after_ns = std::max(answer.retry_after_ns, each.retry_after_ns);
   }
-  // When each fits alone need not be when all fit, where promises lie between.
-  if (refused_ && PromisesAny()) answer.retry_after_ns = EarliestTogether() - moment_.mono_ns;
   if (answer.reason == Reason::kCostExceedsCapacity) answer.retry_after_ns = kNoWait;
   answer.charges[tightest].tightest = true;
 }

@@ -39,7 +39,6 @@ std::shared_ptr<const CallError> ActualFault(const Reservation& reservation, abs
 // All of a reservation's charges to one bucket.
 struct HeldBucket {
   const ReservedCharge* first = nullptr;
-  std::int64_t reserved = 0;
   std::int64_t actual = 0;
   ResolvedCharge place;
 };
@@ -53,7 +52,6 @@ std::vector<HeldBucket> BucketsOf(const Reservation& reservation) {
     };
     auto bucket = std::find_if(buckets.begin(), buckets.end(), same);
     if (bucket == buckets.end()) bucket = buckets.insert(bucket, HeldBucket{.first = &charge, .place = {}});
-    bucket->reserved += charge.sum.reserved;
     bucket->actual += charge.sum.actual;
   }
   return buckets;
@@ -159,8 +157,7 @@ bool Engine::Impl::EndOpen(Reservation& reservation, HoldState state, absl::Span
     sum.actual = state == HoldState::kSettled ? actual[i] : 0;
     sum.given_back = std::max<std::int64_t>(0, sum.reserved - sum.actual);
     sum.overrun = std::max<std::int64_t>(0, sum.actual - sum.reserved);
-    // Of what was not charged, nothing can be charged afterwards.
-    sum.uncovered = reservation.charges[i].held ? 0 : sum.overrun;
+    sum.uncovered = sum.overrun;  // until its bucket says that it was charged
   }
   if (!EndInBuckets(reservation, state)) {
     for (ReservedCharge& charge : reservation.charges) {

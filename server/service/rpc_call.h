@@ -1,8 +1,8 @@
 // One gRPC call on the server's side, from waiting for it to its last byte.
 //
-// These objects sit directly on gRPC's core: a unary call is one event when it arrives with its message, and one batch
-// (headers, answer, status) with one event when it is gone. grpc::ServerContext and the C++ operations above the core
-// would cost a tenth more processor time a call, and a second pair of everything for Unix sockets.
+// These objects sit directly on gRPC's core: a call is one event when it arrives with its first message, and a unary
+// one is one batch (headers, answer, status) with one event when it is gone. grpc::ServerContext and the C++ operations
+// above the core would cost a tenth more processor time a call, and a second pair of everything for Unix sockets.
 //
 // Thread-safety: a call belongs to its queue's thread, which alone may touch it; Wake alone comes from elsewhere.
 // Ownership: by the ServedMethod, which uses an object again for a later call. Bounded: a call holds at most one

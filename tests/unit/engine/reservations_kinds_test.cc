@@ -121,6 +121,16 @@ TEST_F(ReservationsTest, AHoldOfARemovedLimitStillEnds) {
   EXPECT_EQ(Remaining(), 3);
 }
 
+// A limit that is not configured and lets everything pass holds nothing that could be charged.
+TEST_F(ReservationsTest, AnOverrunWithoutABucketIsUncovered) {
+  Make({Bucket("L", 4, 1, kHour)}, {.unknown_limit = UnknownLimit::kAllow});
+  const ReserveAnswer held = Reserve({{"gone", "k", 2}}, 0);
+  ASSERT_TRUE(held.call.allowed);
+  const SettleAnswer settled = Settle(held.reservation_id, {5});
+  EXPECT_EQ(settled.charges[0].overrun, 3);
+  EXPECT_EQ(settled.charges[0].uncovered, 3);
+}
+
 TEST_F(ReservationsTest, ForgetOnlyFullAndWithoutAnOpenHold) {
   Make({Bucket("L", 4, 1, kSecond)});
   const std::string id = Granted(1, 0, 0);
