@@ -3,9 +3,7 @@
 //
 //   DriftDetector drift;
 //   drift.Watch(limits, time.WallNs());
-//   absl::Status status = drift.Report({.reporter = "billing", .instance = "pod-7", .start_wall_ns = ..., .totals =
-//   totals},
-//                                      {time.MonotonicNs(), time.WallNs()});
+//   const absl::Status status = drift.Report(report, time.MonotonicNs());
 //   if (drift.HasNews()) {
 //     for (const DriftChange& change : drift.Evaluate(admitted, time.MonotonicNs())) ...  // log it
 //   }
